@@ -335,7 +335,7 @@ fn serve(args: &ServeArgs, global: &Global) -> ExitCode {
     }
     log::begin(global.verbose, true);
     tell_log("language server");
-    crate::lsp::serve(transport, global.no_cache)
+    crate::lsp::serve(transport, args.client_process, global.no_cache)
 }
 
 fn block_on(future: impl Future<Output = Outcome>) -> Outcome {

@@ -78,7 +78,9 @@ enum Ended {
     Exit(bool),
     /// The pipe is closed.
     HungUp,
-    /// The process that `initialize` named is gone.
+    /// The pipe was closed before a client had said `initialize`.
+    Unasked,
+    /// The process that `initialize`, or the command line, named is gone.
     ParentDied,
     /// SIGTERM, SIGINT or SIGHUP.
     Signal,

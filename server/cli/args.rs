@@ -90,6 +90,13 @@ pub(super) struct ServeArgs {
     /// Listen on a loopback address for one client at a time, which shows the token that is printed
     #[arg(long, value_name = "ADDR", conflicts_with = "stdio")]
     pub listen: Option<SocketAddr>,
+    /// The process to end with, as `processId` of `initialize`
+    #[arg(
+        long = "clientProcessId",
+        value_name = "PID",
+        allow_hyphen_values = true
+    )]
+    pub client_process: Option<i64>,
 }
 
 impl ValueEnum for Status {

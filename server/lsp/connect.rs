@@ -37,14 +37,16 @@ struct Connection {
 }
 
 /// Serves until the client says `exit`, hangs up or dies; the exit status as LSP 3.17 §exit has it.
-pub fn serve(transport: Transport, no_cache: bool) -> ExitCode {
+///
+/// `client`: the process that it serves, where that is known before `initialize`.
+pub fn serve(transport: Transport, client: Option<i64>, no_cache: bool) -> ExitCode {
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .thread_name("postil")
         .build();
     let served = match runtime {
         Ok(runtime) => {
-            let served = serve_on(&runtime, transport, no_cache);
+            let served = serve_on(&runtime, transport, client, no_cache);
             // What still runs ends with the process.
             runtime.shutdown_background();
             served
@@ -60,7 +62,12 @@ pub fn serve(transport: Transport, no_cache: bool) -> ExitCode {
     }
 }
 
-fn serve_on(runtime: &Runtime, transport: Transport, no_cache: bool) -> anyhow::Result<ExitCode> {
+fn serve_on(
+    runtime: &Runtime,
+    transport: Transport,
+    client: Option<i64>,
+    no_cache: bool,
+) -> anyhow::Result<ExitCode> {
     let signal = signalled(runtime);
     let mut folders = Folders::of_user()?;
     folders.cache = folders.cache.filter(|_| !no_cache);
@@ -89,9 +96,15 @@ fn serve_on(runtime: &Runtime, transport: Transport, no_cache: bool) -> anyhow::
                 .map_err(|error| anyhow::anyhow!("no client listens on port {port}: {error}"))?;
             tcp(stream)?
         }
-        Transport::Listen(address) => return listen(runtime, &folders, address, &signal),
+        Transport::Listen(address) => return listen(runtime, &folders, address, client, &signal),
     };
-    Ok(exit_code(serve_one(runtime, &folders, connection, &signal)))
+    let ended = serve_one(runtime, &folders, connection, client, &signal);
+    if ended == Ended::Unasked {
+        complain(
+            "no client said `initialize` before the input ended: an editor starts this language server; `postil --help` lists the commands",
+        );
+    }
+    Ok(exit_code(ended))
 }
 
 /// Cancelled with a signal to end: from here on they wait for whoever asks.
@@ -113,6 +126,7 @@ fn listen(
     runtime: &Runtime,
     folders: &Folders,
     address: SocketAddr,
+    client: Option<i64>,
     signal: &CancellationToken,
 ) -> anyhow::Result<ExitCode> {
     anyhow::ensure!(
@@ -156,7 +170,7 @@ fn listen(
             continue;
         };
         connection.reader = Box::new(Cursor::new(first).chain(connection.reader));
-        let ended = serve_one(runtime, folders, connection, signal);
+        let ended = serve_one(runtime, folders, connection, client, signal);
         if matches!(ended, Ended::Exit(_) | Ended::Signal | Ended::ParentDied) {
             return Ok(exit_code(ended));
         }
@@ -168,9 +182,11 @@ fn exit_code(ended: Ended) -> ExitCode {
         Ended::Exit(true) => ExitCode::SUCCESS,
         // As a shell counts it.
         Ended::Signal => ExitCode::from(128 + 15),
-        Ended::Exit(false) | Ended::HungUp | Ended::ParentDied | Ended::Abandoned => {
-            ExitCode::FAILURE
-        }
+        Ended::Exit(false)
+        | Ended::HungUp
+        | Ended::Unasked
+        | Ended::ParentDied
+        | Ended::Abandoned => ExitCode::FAILURE,
     }
 }
 
@@ -178,6 +194,7 @@ fn serve_one(
     runtime: &Runtime,
     folders: &Folders,
     connection: Connection,
+    client: Option<i64>,
     signal: &CancellationToken,
 ) -> Ended {
     let (sender, mut ended) = mpsc::unbounded_channel();
@@ -215,6 +232,9 @@ fn serve_one(
     std::thread::spawn(move || transport::read(&reading, reader));
     super::publish::start(&server);
     super::watching::start(&server);
+    if let Some(client) = client {
+        super::lifecycle::end_with(&server, client);
+    }
 
     let why = runtime.block_on(async {
         let why = tokio::select! {
@@ -227,7 +247,10 @@ fn serve_one(
             let _ = tokio::time::timeout(WIND_UP, session.leave()).await;
             session.let_commits_end().await;
         }
-        why
+        match why {
+            Ended::HungUp if server.session.get().is_none() => Ended::Unasked,
+            why => why,
+        }
     });
     tracing::info!("the end: {why:?}");
     server.publisher.stop();

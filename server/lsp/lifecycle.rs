@@ -70,26 +70,30 @@ pub(super) fn initialize(server: &Arc<Server>, params: Value) -> Result<Value, E
     let _ = server.capabilities.set(client);
     let _ = server.session.set(session);
     take_calls(server);
-    // On Windows nothing tells of a process but polling lists of them; its end closes its side of the connection,
-    // which is seen at once.
-    if cfg!(unix)
-        && let Some(parent) = params.get("processId").and_then(Value::as_i64)
-        // What can be no process is none.
-        && (1..=i64::from(i32::MAX)).contains(&parent)
-    {
-        // One of several connections may end long before its editor does.
-        let server = Arc::downgrade(server);
-        std::thread::spawn(move || {
-            wait_for_end(parent);
-            if let Some(server) = server.upgrade() {
-                tracing::info!("process {parent}, for which this server works, is gone");
-                server.end(Ended::ParentDied);
-            }
-        });
+    if let Some(parent) = params.get("processId").and_then(Value::as_i64) {
+        end_with(server, parent);
     }
     Ok(
         json!({"capabilities": announced, "serverInfo": {"name": "postil", "version": env!("CARGO_PKG_VERSION")}}),
     )
+}
+
+/// Ends the connection when the process `parent` does. On Windows nothing tells of a process but polling lists of them;
+/// its end closes its side of the connection, which is seen at once.
+pub(super) fn end_with(server: &Arc<Server>, parent: i64) {
+    // What can be no process is none.
+    if cfg!(not(unix)) || !(1..=i64::from(i32::MAX)).contains(&parent) {
+        return;
+    }
+    // One of several connections may end long before its editor does.
+    let server = Arc::downgrade(server);
+    std::thread::spawn(move || {
+        wait_for_end(parent);
+        if let Some(server) = server.upgrade() {
+            tracing::info!("process {parent}, for which this server works, is gone");
+            server.end(Ended::ParentDied);
+        }
+    });
 }
 
 /// The workspace folders, in the words of old clients too.

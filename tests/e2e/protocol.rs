@@ -167,6 +167,37 @@ fn fault_22_the_life_cycle_is_kept() {
     assert!(editor.wait_exit().0.success());
 }
 
+/// As LSP 3.17 has it among its considerations, for a server whose client goes before `initialize`.
+#[test]
+fn the_process_that_the_command_line_names_is_a_parent() {
+    for before in [&[][..], &["serve"]] {
+        let mut parent = std::process::Command::new("sleep")
+            .arg("600")
+            .spawn()
+            .expect("runs");
+        let named = format!("--clientProcessId={}", parent.id());
+        let args = before.iter().copied().chain([named.as_str(), "--stdio"]);
+        let options = Options {
+            args: args.map(str::to_owned).collect(),
+            initialize: false,
+            ..Options::default()
+        };
+        let mut editor = Editor::start_with(&Workspace::new(), options);
+        let params = editor.initialize_params(&Options {
+            process_id: None,
+            ..Options::default()
+        });
+        assert!(editor.request("initialize", params).is_ok(), "{before:?}");
+        parent.kill().expect("it can be killed");
+        let (status, took) = editor.wait_exit();
+        assert!(
+            !status.success() && took < Duration::from_secs(1),
+            "{status} after {took:?}"
+        );
+        let _ = parent.wait();
+    }
+}
+
 #[test]
 fn requests_sent_behind_initialize_without_waiting_are_answered() {
     let workspace = Workspace::new();
