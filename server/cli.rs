@@ -330,6 +330,17 @@ fn serve(args: &ServeArgs, global: &Global) -> ExitCode {
         } => Transport::Listen(*address),
         _ => Transport::Stdio,
     };
+    // The folders are the client's to name; one that was named wrongly here is a mistake all the same.
+    let cx = Cx {
+        workspace: global.workspace.clone(),
+        no_cache: global.no_cache,
+        out: Out::new(false, global.quiet, global.color),
+    };
+    let named = global.workspace.as_ref().map(|_| cx.root());
+    if let Some(Err(error)) = named {
+        cx.out.error(&error.to_string(), error.code());
+        return ExitCode::FAILURE;
+    }
     if transport == Transport::Stdio && !args.stdio {
         tell_who_waits("an editor");
     }

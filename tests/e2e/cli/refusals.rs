@@ -393,6 +393,20 @@ fn a_current_folder_that_is_gone_is_told_and_another_can_be_named() {
 }
 
 #[test]
+fn a_language_server_that_serves_nobody_says_why() {
+    let workspace = Workspace::new();
+    for input in [&b"foo\n"[..], b""] {
+        with_input(&workspace, &[], input).refused("no client said `initialize`");
+    }
+    for args in [
+        &["-C", "/nonexist"][..],
+        &["-C", "/nonexist", "serve", "--stdio"],
+    ] {
+        postil(&workspace, args).refused("there is no folder /nonexist");
+    }
+}
+
+#[test]
 fn a_run_of_no_thread_goes_on_in_its_window_alone() {
     let workspace = project();
     let store = Store::open(&workspace.data(), workspace.root()).expect("a store");
