@@ -46,9 +46,10 @@ them. *Own only* settings cannot be set there either.
 ## Permission rules
 
 A rule names a tool ([tools.md](tools.md)), a pattern and an action: `allow`, `ask` or `deny`. The pattern is compared with
-what the call is about: a path relative to the workspace, a command, or an address. `*` stands for any text. A rule
-without a pattern applies to every call of its tool. **The last rule that matches decides.** A file that a rule denies to
-`grep` or `lsp` (or `*`) is left out as well where such a call is about its folder or another file. Rules belong in your own
+what the call is about: a path relative to the workspace, a command, or an address. `*` stands for any text, also in the
+name of a tool and in `tools.disabled`. A path may be written with `./` or with the workspace's own folder before it, too.
+A rule without a pattern applies to every call of its tool. **The last rule that matches decides.** A file that a rule denies
+to `grep` or `lsp` (or `*`) is left out as well where such a call is about its folder or another file. Rules belong in your own
 `config.toml`:
 
 ```toml
@@ -74,7 +75,9 @@ whatever the rules allow: changes to [guarded files](security.md#in-plain-words)
 command on a machine without a [sandbox](sandbox.md#what-rules-and-questions-do).
 
 A mistake in `config.toml` is told and allows nothing: a rule whose action cannot be read asks, and where a rule, the
-table `permissions` or the whole file cannot be read, whatever does more than read is asked about by default.
+table `permissions` or the whole file cannot be read, whatever does more than read is asked about by default. So it is
+where a rule that asks or denies, or `tools.disabled`, names a tool that there is not. The tool with the nearest name is
+told; it is asked about, or switched off, until you correct it.
 
 ## All settings
 
