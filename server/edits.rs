@@ -10,6 +10,7 @@ use crate::text::Edit;
 use crate::threads::{Role, lines};
 
 mod back;
+mod directives;
 mod form;
 mod notebook;
 mod open;

@@ -1,6 +1,6 @@
 //! How the lines of a thread are written at one place: leader, indent, delimiters, what to escape.
 
-use super::{Source, marker};
+use super::{Source, directives, marker};
 use crate::comments::{Language, Leader};
 use crate::threads::Role;
 use crate::threads::escape::{self, Hazards};
@@ -35,6 +35,9 @@ pub(super) struct Form {
     pub hazards: Hazards,
     /// A leader inside the block that a text could be taken for.
     inner: bool,
+    /// The row of the text, and what the comment begins with.
+    language: &'static str,
+    open: String,
 }
 
 impl Form {
@@ -101,6 +104,8 @@ impl Form {
             after,
             hazards: hazards(source, open, close, block),
             inner: block,
+            language: name(source),
+            open: open.to_owned(),
         }
     }
 
@@ -128,6 +133,8 @@ impl Form {
             after: String::new(),
             hazards: hazards(source, open, close, true),
             inner: true,
+            language: name(source),
+            open: open.to_owned(),
         }
     }
 
@@ -145,19 +152,26 @@ impl Form {
         };
         let mut lines = vec![format!(
             "{before}{marker} {}{after}",
-            escape::encode(first, &self.hazards, None)
+            escape::encode(first, &self.hazards, &self.directives(first, false))
         )];
         for line in rest {
             lines.push(if line.is_empty() {
                 empty.clone()
             } else {
+                let mut also = self.directives(line, true);
+                also.extend(self.marker_in(line));
                 format!(
                     "{before}  {}{after}",
-                    escape::encode(line, &self.hazards, self.marker_in(line))
+                    escape::encode(line, &self.hazards, &also)
                 )
             });
         }
         lines
+    }
+
+    /// What would tell whoever reads the file something, at the start of a comment or behind a marker.
+    pub fn directives(&self, line: &str, begins: bool) -> Vec<usize> {
+        directives::marks(self.language, &self.open, line, begins)
     }
 
     /// Where the colon is of the marker that a continuation line would be taken for.
@@ -189,10 +203,15 @@ fn inner_prefix(text: &str, row: &Row) -> Option<String> {
     has_leader.then(|| format!("{}*{blanks}", text.get(start..first).unwrap_or_default()))
 }
 
+/// The name of the text's row.
+fn name(source: Source) -> &'static str {
+    source.syntax.language().map_or("", |row| row.name)
+}
+
 /// What a line of a comment with these delimiters must not hold.
 fn hazards(source: Source, open: &str, close: &str, block: bool) -> Hazards {
     let language = source.syntax.language();
-    let name = language.map_or("", |language| language.name);
+    let name = name(source);
     let mut hazards = Hazards::default();
     let sequences = &mut hazards.sequences;
     if block {
@@ -250,10 +269,6 @@ fn hazards(source: Source, open: &str, close: &str, block: bool) -> Hazards {
         sequences.push("\\u".into());
     }
     sequences.extend(inserts(source, open));
-    if matches!(name, "python" | "ruby" | "perl") {
-        // A declaration of the file's encoding, on its first two lines.
-        sequences.extend(["coding:", "coding="].map(String::from));
-    }
     sequences.retain(|sequence| !sequence.is_empty());
     hazards
 }

@@ -159,7 +159,7 @@ impl<'a> Plan<'a> {
         if escape::decode(stands) == first {
             return Vec::new();
         }
-        let words = escape::encode(first, &form.hazards, None);
+        let words = escape::encode(first, &form.hazards, &form.directives(first, false));
         vec![if first.is_empty() {
             // As a line that waits is written: nothing behind the colon.
             Edit {

@@ -1,4 +1,5 @@
 mod back;
+mod directives;
 mod indentation;
 mod languages;
 mod new;

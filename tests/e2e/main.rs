@@ -20,6 +20,7 @@ mod embedded; // threads in code that stands in other code
 mod faults; // bad input: bytes, names, what happens meanwhile
 mod helix; // the same in Helix
 mod kakoune; // the same in Kakoune, by its page
+mod languages; // what is written is a comment to what reads the file
 mod lifecycle; // initialize, shutdown, exit, dead parents
 mod mcp; // the MCP server, alone and through an editor's server
 mod names; // what editors call languages, held beside the table

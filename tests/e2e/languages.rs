@@ -1,0 +1,50 @@
+//! What is written into a file is a comment to the program that reads it.
+
+use std::process::Stdio;
+
+use serde_json::Value;
+
+use crate::harness::Workspace;
+
+fn postil(workspace: &Workspace, args: &[&str]) -> (Value, String) {
+    let mut command = workspace.postil();
+    command.args(args).arg("--json").stdin(Stdio::null());
+    let output = command.output().expect("postil runs");
+    let error = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(
+        output.status.success(),
+        error.is_empty(),
+        "{args:?}: {output:?}"
+    );
+    (
+        serde_json::from_slice(&output.stdout).unwrap_or_default(),
+        error,
+    )
+}
+
+fn answer(workspace: &Workspace, file: &str, text: &str) {
+    let (list, _) = postil(workspace, &["threads", file]);
+    let id = list["threads"][0]["id"].as_str().expect("an id").to_owned();
+    let (_, error) = postil(workspace, &["respond", &id, text]);
+    assert!(error.is_empty(), "{error}");
+    let (list, _) = postil(workspace, &["threads", file]);
+    assert_eq!(list["threads"][0]["thread"][1]["text"], text, "{file}");
+}
+
+/// `;` parts statements to this assembler, and a preprocessor reads lines that begin with `#`.
+/// An answer is a comment to docutils, and no directive that reads a file.
+#[test]
+fn an_answer_in_restructuredtext_includes_nothing() {
+    let workspace = Workspace::new();
+    workspace.write("a.rst", ".. AUTHOR: why?\n\nText.\n");
+    answer(
+        &workspace,
+        "a.rst",
+        "So:\ninclude:: s.txt\n_home: https://x",
+    );
+    let text = workspace.read("a.rst");
+    assert!(
+        text.contains("..   include:&#058; s.txt\n..   &#095;home: https://x\n"),
+        "{text}"
+    );
+}
