@@ -270,6 +270,12 @@ fn hazards(source: Source, open: &str, close: &str, block: bool) -> Hazards {
     }
     sequences.extend(inserts(source, open));
     sequences.retain(|sequence| !sequence.is_empty());
+    hazards.brackets = match name {
+        // Counted in the comments of a body, too.
+        "tcl" => Some(['{', '}']),
+        "m4" => Some(['[', ']']),
+        _ => None,
+    };
     hazards
 }
 

@@ -72,6 +72,8 @@ pub(crate) struct Hazards {
     pub endings: Vec<&'static str>,
     /// Whether quotes must come in pairs, and no other string may begin (comments that are read for strings).
     pub paired_quotes: bool,
+    /// Brackets that must come in pairs.
+    pub brackets: Option<[char; 2]>,
     /// Escape all punctuation: the last resort.
     pub everything: bool,
 }
@@ -104,6 +106,9 @@ pub(crate) fn encode(line: &str, hazards: &Hazards, also: &[usize]) -> String {
     {
         marked.push(lower.len() - ending.len() + last_mark(ending));
     }
+    if let Some(brackets) = hazards.brackets.filter(|both| !are_paired(line, *both)) {
+        marked.extend(line.match_indices(brackets).map(|(at, _)| at));
+    }
     // Escaped, or in a character of its own, one of a pair is none.
     let quotes = hazards.paired_quotes
         && (!line.matches('"').count().is_multiple_of(2)
@@ -130,6 +135,21 @@ pub(crate) fn encode(line: &str, hazards: &Hazards, also: &[usize]) -> String {
         }
     }
     out
+}
+
+/// Whether each bracket has its other; one behind a backslash may not count.
+fn are_paired(line: &str, [open, close]: [char; 2]) -> bool {
+    let (mut depth, mut before) = (0, ' ');
+    for c in line.chars() {
+        if c == open || c == close {
+            if before == '\\' || (c == close && depth == 0) {
+                return false;
+            }
+            depth = if c == open { depth + 1 } else { depth - 1 };
+        }
+        before = c;
+    }
+    depth == 0
 }
 
 #[cfg(test)]
@@ -187,8 +207,9 @@ mod tests {
             everything: bool,
             quotes: bool,
         ) {
-            let hazards = Hazards { everything, paired_quotes: quotes, ..hazards(&["*/", "-->", "--", "?>"]) };
-            let written = encode(&line, &hazards, None);
+            let brackets = quotes.then_some(['{', '}']);
+            let hazards = Hazards { everything, brackets, paired_quotes: quotes, ..hazards(&["*/", "-->", "--", "?>"]) };
+            let written = encode(&line, &hazards, &[]);
             prop_assert_eq!(decode(&written), line);
             for sequence in &hazards.sequences {
                 prop_assert!(!written.contains(sequence.as_str()));

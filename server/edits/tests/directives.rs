@@ -170,6 +170,24 @@ fn a_line_of_an_answer_is_no_directive() {
         ("a.c", "// AUTHOR: why?\n", "End:", "End:"),
         ("a.rs", "/// AUTHOR: why?\nfn a() {}\n", "```", "``&#096;"),
         ("a.rs", "// AUTHOR: why?\n", "```", "```"),
+        (
+            "a.tcl",
+            "proc a {} {\n# AUTHOR: why?\n}\n",
+            "no } ends {it}",
+            "no &#0125; ends &#0123;it&#0125;",
+        ),
+        (
+            "a.tcl",
+            "proc a {} {\n# AUTHOR: why?\n}\n",
+            "say {it}",
+            "say {it}",
+        ),
+        (
+            "a.tcl",
+            "proc a {} {\n# AUTHOR: why?\n}\n",
+            "say \\{it}",
+            "say \\&#0123;it&#0125;",
+        ),
     ] {
         assert_eq!(written(path, asked, line), expected, "{path}: {line}");
     }
