@@ -150,6 +150,10 @@ pub enum Rule {
     Regex,
     /// `~r/…/`, `~s(…)`, `~S"""` … `"""`.
     Sigil,
+    /// `{|…|}`, `{tag|…|tag}`, `{%name tag|…|tag}` (OCaml).
+    BarQuote,
+    /// `[name|…|]`; what the names of Template Haskell begin is code.
+    QuasiQuote,
     /// `%w[…]`, `%q(…)`, `%r{…}`, `%(…)`.
     PercentLiteral,
     /// `#"…"#`, `##"…"##`, `#"""` … `"""#`.

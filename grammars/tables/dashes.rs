@@ -6,6 +6,11 @@ const DASHES: &[Line] = &[line("--")];
 const HASKELL_LINE: &[Line] = &[at("--", Place::NotOperator)];
 const HASKELL_BLOCK: &[Block] = &[nesting("{-|", "-}"), nesting("{-", "-}")];
 const ML_BLOCK: &[Block] = &[nesting("(*", "*)")];
+/// `(*)` is an operator.
+const FSHARP_BLOCK: &[Block] = &[Block {
+    place: Place::NotBefore(b')'),
+    ..nesting("(*", "*)")
+}];
 const LONG: &[Quote] = &[long("\"")];
 
 const ML: Language = Language {
@@ -60,8 +65,8 @@ pub(crate) const ROWS: &[Language] = &[
         shebangs: &["runhaskell", "runghc", "stack", "runhugs"],
         line: HASKELL_LINE,
         block: HASKELL_BLOCK,
-        strings: &[raw("[r|", "|]"), long("\"")],
-        rules: &[Rule::CharLiteral],
+        strings: LONG,
+        rules: &[Rule::QuasiQuote, Rule::CharLiteral],
         reply: to_line_end("--"),
         ..BASE
     },
@@ -194,7 +199,7 @@ pub(crate) const ROWS: &[Language] = &[
         ],
         ids: &["ocaml", "ocaml.interface", "ocaml.ocamllex"],
         shebangs: &["ocaml", "ocamlrun", "ocamlscript"],
-        strings: &[raw("{|", "|}"), long("\"")],
+        rules: &[Rule::BarQuote, Rule::CharLiteral],
         ..ML
     },
     Language {
@@ -202,6 +207,7 @@ pub(crate) const ROWS: &[Language] = &[
         extensions: &["fs", "fsi", "fsx", "fsscript"],
         ids: &["fsharp"],
         line: SLASHES,
+        block: FSHARP_BLOCK,
         strings: &[
             raw("\"\"\"", "\"\"\""),
             Quote {
@@ -232,7 +238,8 @@ pub(crate) const ROWS: &[Language] = &[
         extensions: &["re", "rei", "res", "resi"],
         ids: &["reason", "rescript"],
         block: &[nesting("/*", "*/")],
-        strings: &[raw("{|", "|}"), long("`"), long("\"")],
+        strings: &[long("`"), long("\"")],
+        rules: &[Rule::BarQuote],
         ..C_LIKE
     },
     Language {

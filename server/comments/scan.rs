@@ -396,7 +396,11 @@ impl<'a> Scanner<'a> {
                 }
             } else if block.nests && rest.starts_with(inner.as_bytes()) {
                 at += inner.len();
-                depth += 1;
+                match block.place {
+                    // `(*)` opens and closes nothing.
+                    Place::NotBefore(byte) if self.bytes.get(at) == Some(&byte) => at += 1,
+                    _ => depth += 1,
+                }
             } else {
                 at += 1;
             }

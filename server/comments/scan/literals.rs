@@ -114,6 +114,62 @@ impl Scanner<'_> {
         true
     }
 
+    pub(super) fn bar_quote(&mut self) -> bool {
+        let line = self.line_from(self.at);
+        let Some(rest) = line.strip_prefix(b"{") else {
+            return false;
+        };
+        let mut tag = rest;
+        if let Some(named) = rest.strip_prefix(b"%") {
+            let named = named.strip_prefix(b"%").unwrap_or(named);
+            let name = |b: &u8| is_word(*b) || matches!(b, b'.' | b'\'');
+            let length = named.iter().take_while(|b| name(b)).count();
+            tag = named[length..].trim_ascii_start();
+        }
+        let length = tag
+            .iter()
+            .take_while(|b| b.is_ascii_lowercase() || **b == b'_' || **b >= 0x80)
+            .count();
+        if tag.get(length) != Some(&b'|') {
+            return false;
+        }
+        let close = [b"|", &tag[..length], b"}"].concat();
+        self.string_to(line.len() - tag.len() + length + 1, &close)
+    }
+
+    pub(super) fn quasi_quote(&mut self) -> bool {
+        let line = self.line_from(self.at);
+        let Some(rest) = line.strip_prefix(b"[") else {
+            return false;
+        };
+        let name = |b: &u8| is_word(*b) || matches!(b, b'.' | b'\'');
+        let length = rest.iter().take_while(|b| name(b)).count();
+        let (name, body) = rest.split_at(length);
+        let last = name.rsplit(|b| *b == b'.').next().unwrap_or_default();
+        let is_name = last
+            .first()
+            .is_some_and(|b| !b.is_ascii_uppercase() && !b.is_ascii_digit());
+        let Some(body) = body.strip_prefix(b"|") else {
+            return false;
+        };
+        if !is_name || matches!(name, b"e" | b"d" | b"t" | b"p") {
+            return false;
+        }
+        // A list comprehension is written in the same way: `[x|x <- xs]`.
+        let close = memchr::memmem::find(body, b"|]").unwrap_or(body.len());
+        if memchr::memmem::find(&body[..close], b"<-").is_some() {
+            return false;
+        }
+        let open = self.at + length + 2;
+        match self.find(open, b"|]") {
+            Some(at) => {
+                self.push_string(self.at..at + 2);
+                true
+            }
+            None => false,
+        }
+    }
+
     pub(super) fn verbatim(&mut self) -> bool {
         let rest = self.rest();
         if let Some(after) = rest.strip_prefix(b"\\verb") {
