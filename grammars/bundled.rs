@@ -501,6 +501,7 @@ pub(crate) const ROWS: [Language; 20] = [
             "yaml-tmpreferences",
             "yaml-tmtheme",
             "winget",
+            "raml",
         ],
         file_names: &[
             ".clang-format",
@@ -516,6 +517,7 @@ pub(crate) const ROWS: [Language; 20] = [
         ids: &[
             "yaml",
             "dockercompose",
+            "raml",
             "github-actions-workflow",
             "home-assistant",
             "ansible",

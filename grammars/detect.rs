@@ -106,6 +106,37 @@ fn by_name_alone(name: &str) -> Option<&'static Language> {
         .or_else(|| by_beginning(name))
 }
 
+/// What lines of BitBake's recipes begin with.
+const BITBAKE: &[&str] = &[
+    "# ",
+    "SUMMARY",
+    "DESCRIPTION",
+    "HOMEPAGE",
+    "LICENSE",
+    "SECTION",
+    "SRC_URI",
+    "DEPENDS",
+    "PV ",
+    "FILESEXTRAPATHS",
+    "inherit ",
+    "require ",
+];
+
+/// What lines of C begin with, and of C++.
+const C: &[&str] = &[
+    "//",
+    "/*",
+    "#include",
+    "#if",
+    "#define",
+    "#undef",
+    "#pragma",
+    "static ",
+    "extern ",
+    "template",
+    "namespace ",
+];
+
 /// Endings that more than one language has: the row that claims one has the file, unless one of its first lines
 /// begins with a sign of the other.
 const DISPUTED: &[(&str, &str, &[&str])] = &[
@@ -123,19 +154,62 @@ const DISPUTED: &[(&str, &str, &[&str])] = &[
         ],
     ),
     ("m", "mathematica", &["(*"]),
-    ("pl", "prolog", &[":- ", "%"]),
+    // Behind `%` the name of a hash may stand.
+    ("pl", "prolog", &[":- ", "% ", "%%", "%!", "%\t"]),
     ("v", "coq", &["(*", "Require ", "From "]),
     ("v", "v", &["module main", "import ", "fn "]),
     ("pp", "pascal", &["unit ", "program ", "{$"]),
     ("inc", "php", &["<?"]),
     ("inc", "pascal", &["unit ", "{$"]),
+    ("inc", "cpp", C),
+    ("inc", "bash", BITBAKE),
+    ("bb", "bash", BITBAKE),
+    (
+        "ll",
+        "llvm",
+        &[
+            ";",
+            "source_filename",
+            "target ",
+            "define ",
+            "declare ",
+            "@",
+            "attributes ",
+            "%struct.",
+            "%class.",
+        ],
+    ),
+    ("def", "cpp", C),
+    (
+        "def",
+        "module-definition",
+        &[";", "LIBRARY", "NAME", "EXPORTS", "DESCRIPTION"],
+    ),
     ("ts", "xml", &["<?xml", "<!DOCTYPE TS"]),
     ("fs", "forth", &["\\ ", ": "]),
     ("fs", "glsl", &["#version", "precision "]),
     ("f", "forth", &["\\ ", ": "]),
     ("l", "lisp", &["(", ";"]),
     ("cl", "c", &["__kernel", "//", "/*", "#"]),
-    ("cls", "vb", &["VERSION 1.0 CLASS", "Attribute VB_"]),
+    (
+        "cls",
+        "vb",
+        &["VERSION 1.0 CLASS", "Attribute VB_", "Option ", "'"],
+    ),
+    (
+        "cls",
+        "apex",
+        &[
+            "//",
+            "/*",
+            "@",
+            "public ",
+            "global ",
+            "private ",
+            "virtual ",
+            "abstract ",
+        ],
+    ),
     (
         "pro",
         "conf",
@@ -148,20 +222,30 @@ fn disputed(found: &'static Language, path: &str, head: &str) -> &'static Langua
     let Some((_, ending)) = path.rsplit_once('.') else {
         return found;
     };
-    if !found.extensions.contains(&ending) {
-        return found;
-    }
-    let lines = || head.trim_start_matches('\u{feff}').split(['\n', '\r']);
-    DISPUTED
+    let mut others = DISPUTED
         .iter()
         .filter(|(disputed, ..)| *disputed == ending)
-        .find(|(.., signs)| {
-            lines()
-                .take(LINES)
-                .any(|line| signs.iter().any(|sign| line.starts_with(sign)))
-        })
+        .peekable();
+    if others.peek().is_none() || !found.extensions.contains(&ending) {
+        return found;
+    }
+    // What runs it knows best.
+    if let Some(named) = first_lines(head).next().and_then(by_shebang) {
+        return named;
+    }
+    let begins = |signs: &[&str]| {
+        first_lines(head).any(|line| signs.iter().any(|sign| line.starts_with(sign)))
+    };
+    others
+        .find(|(.., signs)| begins(signs))
         .and_then(|(_, other, _)| by_name(other))
         .unwrap_or(found)
+}
+
+/// The first lines, without a byte-order mark.
+fn first_lines(head: &str) -> impl Iterator<Item = &str> {
+    let head = head.strip_prefix('\u{feff}').unwrap_or(head);
+    head.split(['\n', '\r']).take(LINES)
 }
 
 /// A whole name, as written and then without case.
@@ -203,11 +287,7 @@ fn by_extension(name: &str) -> Option<&'static Language> {
 
 fn by_head(head: &str) -> Option<&'static Language> {
     let head = head.strip_prefix('\u{feff}').unwrap_or(head);
-    let lines = || {
-        head.split(['\n', '\r'])
-            .take(LINES)
-            .filter(|line| line.len() <= WIDTH)
-    };
+    let lines = || first_lines(head).filter(|line| line.len() <= WIDTH);
     if let Some(found) = lines().next().and_then(by_shebang) {
         return Some(found);
     }
@@ -216,6 +296,8 @@ fn by_head(head: &str) -> Option<&'static Language> {
     }
     let first = head.trim_start();
     for (sign, name) in [
+        ("#compdef", "bash"),
+        ("#autoload", "bash"),
         ("<?php", "php"),
         ("<?xml", "xml"),
         ("<!DOCTYPE html", "html"),
@@ -320,6 +402,7 @@ mod tests {
         assert_eq!(name("package.json", Some("json"), ""), "json");
         assert_eq!(name(".vscode/a.json", Some("json"), ""), "jsonc");
         assert_eq!(name("a.ipynb", Some("python"), ""), "python");
+        assert_eq!(name("go.mod", Some("go.mod"), ""), "gomod");
     }
 
     #[test]
@@ -363,6 +446,14 @@ mod tests {
             ("a.jsonl", "json"),
             ("a.tsv", "csv"),
             ("requirements.txt", "conf"),
+            ("a/go.mod", "gomod"),
+            ("go.work", "gomod"),
+            ("a.mod", "modula"),
+            ("BUILD.gn", "gn"),
+            ("a.lds", "linker-script"),
+            ("a.m4", "m4"),
+            ("a.raml", "yaml"),
+            ("dune-project", "dune"),
             ("notes.txt", ""),
             ("no_extension", ""),
             ("", ""),
@@ -383,6 +474,7 @@ mod tests {
             ("/* vi:syntax=cpp */", "cpp"),
             ("\n\n// -*- mode: c++; tab-width: 4 -*-\n", "cpp"),
             (";; -*- Emacs-Lisp -*-\n", "elisp"),
+            ("#compdef foo\n", "bash"),
             ("<?php\n", "php"),
             ("<?xml version=\"1.0\"?>", "xml"),
             ("a\nb\nc\nd\ne\n# vim: ft=ruby\n", ""),
@@ -413,6 +505,23 @@ mod tests {
             ("a.fs", "#version 330\n", "glsl"),
             ("a.cl", "(defun a ())\n", "lisp"),
             ("a.cl", "__kernel void a() {}\n", "c"),
+            ("a.pl", "#!/usr/bin/perl\n% AUTHOR: why?\n", "perl"),
+            ("a.pl", "use strict;\n%h = (a => 1);\n", "perl"),
+            ("a.pl", "% AUTHOR: why?\na(b).\n", "prolog"),
+            ("a.ll", "; ModuleID = 'a'\n", "llvm"),
+            ("a.ll", "%{\n#include <a>\n", "yacc"),
+            ("a.bb", "SUMMARY = \"a\"\n", "bash"),
+            ("a.bb", "#!/usr/bin/env bb\n# a\n", "clojure"),
+            ("a.bb", "(ns a)\n", "clojure"),
+            ("a.def", "// AUTHOR: why?\nX(a)\n", "cpp"),
+            ("a.def", "LIBRARY a\n", "module-definition"),
+            ("a.def", "DEFINITION MODULE a;\n", "modula"),
+            ("a.cls", "public class A {\n", "apex"),
+            ("a.cls", "' AUTHOR: why?\n", "vb"),
+            ("a.cls", "\\NeedsTeXFormat{LaTeX2e}\n", "latex"),
+            ("a.inc", "#ifndef A\n", "cpp"),
+            ("a.inc", "require b.inc\n", "bash"),
+            ("a.inc", "; a\n", "assembler"),
         ] {
             assert_eq!(name(path, None, head), language, "{path} {head:?}");
         }

@@ -538,6 +538,31 @@ pub(crate) const ROWS: &[Language] = &[
         ..C_LIKE
     },
     Language {
+        name: "gomod",
+        file_names: &["go.mod", "go.work"],
+        ids: &["gomod", "go.mod", "gowork", "go.work"],
+        block: &[],
+        strings: &[short("\""), raw("`", "`")],
+        ..C_LIKE
+    },
+    Language {
+        name: "apex",
+        extensions: &["apex"],
+        ids: &["apex", "apexcode"],
+        strings: &[short("'")],
+        ..C_LIKE
+    },
+    Language {
+        name: "linker-script",
+        extensions: &["ld", "lds"],
+        ids: &["ld", "linkerscript"],
+        line: &[],
+        block: &[block("/*", "*/")],
+        strings: &[short("\"")],
+        reply: between("/*", "*/"),
+        ..BASE
+    },
+    Language {
         name: "yacc",
         extensions: &["y", "yy", "l", "ll", "lex", "lxx", "l++", "y++", "yxx"],
         ids: &["yacc", "bison", "lex", "flex"],

@@ -401,6 +401,13 @@ pub(crate) const ROWS: &[Language] = &[
         ..HASH_LIKE
     },
     Language {
+        name: "gn",
+        extensions: &["gn", "gni"],
+        ids: &["gn"],
+        strings: &[short("\"")],
+        ..HASH_LIKE
+    },
+    Language {
         name: "mojo",
         extensions: &["mojo", "🔥"],
         ids: &["mojo"],

@@ -93,6 +93,13 @@ pub(crate) const ROWS: &[Language] = &[
         ..LISP
     },
     Language {
+        name: "dune",
+        file_names: &["dune", "dune-project", "dune-workspace", "jbuild"],
+        ids: &["dune", "dune-project", "dune-workspace"],
+        block: LISP_BLOCK,
+        ..LISP
+    },
+    Language {
         name: "assembler",
         extensions: &["asm", "s", "S", "nasm", "inc", "nas", "a51"],
         ids: &["asm", "asm-collection", "nasm", "gas", "assembly"],
@@ -105,6 +112,24 @@ pub(crate) const ROWS: &[Language] = &[
         block: &[block("/*", "*/")],
         strings: &[short("\""), short("'")],
         reply: to_line_end(";"),
+        ..BASE
+    },
+    Language {
+        name: "module-definition",
+        ids: &["module-definition"],
+        line: SEMICOLON,
+        strings: &[short("\"")],
+        reply: to_line_end(";"),
+        ..BASE
+    },
+    Language {
+        name: "m4",
+        extensions: &["m4", "at"],
+        file_names: &[".m4_history"],
+        ids: &["m4"],
+        // Behind `$` it is the number of arguments.
+        line: &[at("dnl ", Place::AfterBlank), at("#", Place::AfterBlank)],
+        reply: to_line_end("dnl"),
         ..BASE
     },
     Language {

@@ -32,6 +32,19 @@ fn answer(workspace: &Workspace, file: &str, text: &str) {
 }
 
 /// `;` parts statements to this assembler, and a preprocessor reads lines that begin with `#`.
+#[test]
+fn a_module_file_of_go_has_the_comments_of_go() {
+    let workspace = Workspace::new();
+    workspace.write("go.mod", "module a // AUTHOR: why this name?\n\ngo 1.24\n");
+    let (list, _) = postil(&workspace, &["threads"]);
+    assert_eq!(list["summary"]["total"], 1, "{list}");
+    postil(&workspace, &["new", "go.mod:3", "why 1.24?"]);
+    assert_eq!(
+        workspace.read("go.mod"),
+        "module a // AUTHOR: why this name?\n\n// AUTHOR: why 1.24?\ngo 1.24\n"
+    );
+}
+
 /// An answer is a comment to docutils, and no directive that reads a file.
 #[test]
 fn an_answer_in_restructuredtext_includes_nothing() {

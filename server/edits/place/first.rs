@@ -11,6 +11,7 @@ const FIRST: &[&str] = &[
     "@charset",
     "<!doctype",
     "%yaml",
+    "#%raml",
     "%!ps",
     "#cloud-config",
     "#compdef",

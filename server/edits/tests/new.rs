@@ -215,3 +215,17 @@ fn a_new_thread_cuts_no_tag_and_no_table() {
         "<!-- AUTHOR: why?| -->\n| a | b |\n|--|--|\n| 1 | 2 |\n| 3 | 4 |\n"
     );
 }
+#[test]
+fn a_first_line_that_says_what_a_file_is_stays_the_first() {
+    for first in ["#%RAML 1.0", "#compdef a", "#autoload"] {
+        let path = if first.contains("RAML") {
+            "a.raml"
+        } else {
+            "_a"
+        };
+        assert_eq!(
+            opened(path, &format!("{first}\nb: 1\n"), 0, "why?"),
+            format!("{first}\n# AUTHOR: why?|\nb: 1\n")
+        );
+    }
+}
