@@ -33,6 +33,7 @@ const EXACTER: &[(&str, &[&str])] = &[
     ("bash", &["csh", "fish"]),
     ("fortran", &["fortran-fixed"]),
     ("lisp", &["elisp"]),
+    ("assembler", &["gas"]),
 ];
 
 fn exacter(named: &Language, path: &str) -> Option<&'static Language> {
@@ -402,6 +403,8 @@ mod tests {
         assert_eq!(name("package.json", Some("json"), ""), "json");
         assert_eq!(name(".vscode/a.json", Some("json"), ""), "jsonc");
         assert_eq!(name("a.ipynb", Some("python"), ""), "python");
+        assert_eq!(name("a.s", Some("asm"), ""), "gas");
+        assert_eq!(name("a.asm", Some("asm"), ""), "assembler");
         assert_eq!(name("go.mod", Some("go.mod"), ""), "gomod");
     }
 
@@ -449,6 +452,8 @@ mod tests {
             ("a/go.mod", "gomod"),
             ("go.work", "gomod"),
             ("a.mod", "modula"),
+            ("a.S", "gas"),
+            ("a.asm", "assembler"),
             ("BUILD.gn", "gn"),
             ("a.lds", "linker-script"),
             ("a.m4", "m4"),

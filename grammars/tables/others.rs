@@ -101,8 +101,8 @@ pub(crate) const ROWS: &[Language] = &[
     },
     Language {
         name: "assembler",
-        extensions: &["asm", "s", "S", "nasm", "inc", "nas", "a51"],
-        ids: &["asm", "asm-collection", "nasm", "gas", "assembly"],
+        extensions: &["asm", "nasm", "inc", "nas", "a51"],
+        ids: &["asm", "asm-collection", "nasm", "assembly"],
         line: &[
             line(";"),
             line("//"),
@@ -112,6 +112,27 @@ pub(crate) const ROWS: &[Language] = &[
         block: &[block("/*", "*/")],
         strings: &[short("\""), short("'")],
         reply: to_line_end(";"),
+        ..BASE
+    },
+    // Which mark begins a line comment differs by processor: `;` parts statements on most, `#` and `@` begin operands on
+    // others. `/* */` is one on all.
+    Language {
+        name: "gas",
+        extensions: &["s", "S"],
+        ids: &["gas"],
+        line: &[
+            line(";"),
+            line("//"),
+            at("##", Place::AfterBlank),
+            at("# ", Place::AfterBlank),
+            at("#", Place::LineStart),
+            at("@ ", Place::AfterBlank),
+            at("@", Place::LineStart),
+        ],
+        block: &[block("/*", "*/")],
+        strings: &[short("\"")],
+        rules: &[Rule::CharLiteral],
+        reply: between("/*", "*/"),
         ..BASE
     },
     Language {

@@ -61,7 +61,11 @@ impl Form {
         };
         let close = part(row.comment.range.end - row.comment.close..row.comment.range.end);
         let blanks = part(row.leader.end..row.marker.start.max(row.leader.end));
-        let blanks = if blanks.is_empty() { " " } else { blanks };
+        let blanks = if blanks.is_empty() && !open.ends_with(' ') {
+            " "
+        } else {
+            blanks
+        };
         Self::of_own(source, indent, open, blanks, close, row.comment.block)
     }
 

@@ -1,6 +1,6 @@
 //! What is written into a file is a comment to the program that reads it.
 
-use std::process::Stdio;
+use std::process::{Command, Stdio};
 
 use serde_json::Value;
 
@@ -32,6 +32,35 @@ fn answer(workspace: &Workspace, file: &str, text: &str) {
 }
 
 /// `;` parts statements to this assembler, and a preprocessor reads lines that begin with `#`.
+#[test]
+fn what_is_written_into_assembly_is_assembled() {
+    let workspace = Workspace::new();
+    let code = ".text\n.globl f\nf:\n  nop\n  nop\n";
+    for (file, asked) in [
+        ("a.s", None),
+        ("a.S", None),
+        ("b.s", Some("  nop # AUTHOR: why?\n")),
+        ("b.S", Some("# AUTHOR: why?\n  nop\n")),
+    ] {
+        workspace.write(file, format!("{code}{}", asked.unwrap_or_default()));
+        if asked.is_none() {
+            let (_, error) = postil(&workspace, &["new", &format!("{file}:4"), "why a nop?"]);
+            assert!(error.is_empty(), "{file}: {error}");
+        }
+        answer(
+            &workspace,
+            file,
+            "So.\ndefine nop no such thing; so\n1 \"b\"",
+        );
+        let mut assembler = Command::new("cc");
+        assembler.args(["-c", "-o", "a.o", file]);
+        let assembled = assembler.current_dir(workspace.root()).output();
+        let assembled = assembled.expect("a C compiler, as the build needs one");
+        let text = workspace.read(file);
+        assert!(assembled.status.success(), "{text}{assembled:?}");
+    }
+}
+
 #[test]
 fn a_module_file_of_go_has_the_comments_of_go() {
     let workspace = Workspace::new();

@@ -22,6 +22,7 @@ const NOT_IN_ZED: &[&str] = &[
     "fennel",
     "forth",
     "fortran-fixed",
+    "gas",
     "gnuplot",
     "jsx",
     "linker-script",

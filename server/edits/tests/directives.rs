@@ -171,6 +171,12 @@ fn a_line_of_an_answer_is_no_directive() {
         ("a.rs", "/// AUTHOR: why?\nfn a() {}\n", "```", "``&#096;"),
         ("a.rs", "// AUTHOR: why?\n", "```", "```"),
         (
+            "a.s",
+            "# AUTHOR: why?\n",
+            "define mov nop",
+            "&#0100;efine mov nop",
+        ),
+        (
             "a.tcl",
             "proc a {} {\n# AUTHOR: why?\n}\n",
             "no } ends {it}",
