@@ -17,8 +17,32 @@ pub fn detect(path: &str, language_id: Option<&str>, head: &str) -> Option<&'sta
     language_id
         .and_then(by_id)
         .map(|named| exacter(named, path).unwrap_or(named))
-        .or_else(|| by_path(path).map(|found| disputed(found, path, head)))
+        // An editor that names a dialect knows better.
+        .map(|named| match language_id {
+            Some("sql") => dialect(named, head),
+            _ => named,
+        })
+        .or_else(|| by_path(path).map(|found| dialect(disputed(found, path, head), head)))
         .or_else(|| by_head(head))
+}
+
+/// The row of the SQL that the first lines show.
+fn dialect(found: &'static Language, head: &str) -> &'static Language {
+    let is_mysql = found.name == "sql" && first_lines(head).any(shows_mysql);
+    let mysql = by_name("mysql").filter(|_| is_mysql);
+    mysql.unwrap_or(found)
+}
+
+/// Programs that write it name themselves; others quote no names by `` ` ``.
+fn shows_mysql(line: &str) -> bool {
+    let (code, comment) = line.split_once("--").unwrap_or((line, ""));
+    let comment = comment.trim_start();
+    let programs = ["MySQL dump", "MariaDB dump", "phpMyAdmin SQL Dump"];
+    let is_code = |at: usize| code[..at].matches('\'').count().is_multiple_of(2);
+    (code.is_empty() && programs.iter().any(|name| comment.starts_with(name)))
+        || code.starts_with("/*!")
+        || code.contains("ENGINE=")
+        || code.find('`').is_some_and(is_code)
 }
 
 /// Rows that are more exact than what an editor says: an editor that knows no notebooks shows one as JSON, and
@@ -405,6 +429,8 @@ mod tests {
         assert_eq!(name("a.ipynb", Some("python"), ""), "python");
         assert_eq!(name("a.s", Some("asm"), ""), "gas");
         assert_eq!(name("a.asm", Some("asm"), ""), "assembler");
+        assert_eq!(name("a.sql", Some("sql"), "-- MySQL dump\n"), "mysql");
+        assert_eq!(name("a.sql", Some("pgsql"), "-- MySQL dump\n"), "sql");
         assert_eq!(name("go.mod", Some("go.mod"), ""), "gomod");
     }
 
@@ -527,6 +553,11 @@ mod tests {
             ("a.inc", "#ifndef A\n", "cpp"),
             ("a.inc", "require b.inc\n", "bash"),
             ("a.inc", "; a\n", "assembler"),
+            ("a.sql", "-- MySQL dump 10.13\n", "mysql"),
+            ("a.sql", "INSERT INTO `a` VALUES (1);\n", "mysql"),
+            ("a.sql", "CREATE TABLE a (b int) ENGINE=InnoDB;\n", "mysql"),
+            ("a.sql", "SELECT 1; -- `a`\n", "sql"),
+            ("a.sql", "SELECT 'use `a`';\n", "sql"),
         ] {
             assert_eq!(name(path, None, head), language, "{path} {head:?}");
         }

@@ -58,6 +58,16 @@ pub(crate) const ROWS: &[Language] = &[
         reply: to_line_end("--"),
         ..BASE
     },
+    // Told from `sql` by its first lines: a backslash escapes in its strings.
+    Language {
+        name: "mysql",
+        ids: &["mariadb"],
+        line: &[line("--"), at("#", Place::AfterBlank)],
+        block: C_BLOCK,
+        strings: &[long("'"), long("\""), raw("`", "`")],
+        reply: to_line_end("--"),
+        ..BASE
+    },
     Language {
         name: "haskell",
         extensions: &["hs", "hsc", "hs-boot", "hsig"],

@@ -33,6 +33,7 @@ const NOT_IN_ZED: &[&str] = &[
     "mercury",
     "modula",
     "module-definition",
+    "mysql",
     "notebook",
     "php-code",
     "po",
