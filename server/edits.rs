@@ -69,6 +69,8 @@ pub enum Refused {
     NoThreads,
     /// The file's format knows no comments, and it has none.
     NoComments,
+    /// How comments are written in a file of this unknown kind, nothing in it tells.
+    NoLeader,
     /// No comment at this place would read back as what was to be written.
     Unreadable,
     /// Without the thread's words the comment around would end elsewhere, and its rest be code.

@@ -172,6 +172,9 @@ impl From<Refused> for Error {
             Refused::NoComments => Self::Other(String::from(
                 "files of this kind (JSON, CSV) have no comments, and one would break the file; nothing was written: ask in another file, or write the first comment yourself if what reads this one allows it",
             )),
+            Refused::NoLeader => Self::Other(String::from(
+                "this kind of file is not known, and none of its lines begins with `//`, `#` or `--`, which would tell how its comments are written; nothing was written: write the first comment yourself",
+            )),
             Refused::Breaks => Self::Other(String::from(
                 "without these words the comment around them would end elsewhere, and the rest of it be code; nothing was removed: take them out by hand",
             )),

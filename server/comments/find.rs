@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use super::embed::{self, Part};
 use super::tree::{self, Found};
-use super::{Cell, Comment, Syntax, is_silent};
+use super::{Cell, Comment, Leader, Syntax, UNKNOWN, is_silent};
 
 impl Syntax {
     /// The comment that covers byte `at`, if any. Cheap: asked once for each marker candidate.
@@ -60,6 +60,36 @@ impl Syntax {
             places.any(|(at, _)| self.comment_at(text, at).is_some())
         };
         !row.no_comments || openers.into_iter().any(is_open)
+    }
+
+    /// Whether `comment` is a block that goes on to the text's end because nothing closes it: what opens it may be none.
+    pub(crate) fn is_unclosed(&self, text: &str, comment: &Comment) -> bool {
+        let said = text.get(comment.range.clone()).unwrap_or_default();
+        let own = self.row().block.iter().map(|block| block.open);
+        let mut openers = own.chain(["/*", "<!--"]);
+        comment.block && comment.close == 0 && openers.any(|open| said.starts_with(open))
+    }
+
+    /// The leader that most lines of a text of unknown kind begin with; `#` and `--` with a blank, for `#include` and
+    /// `---` are no comments.
+    pub(crate) fn leader_of_lines(&self, text: &str) -> Option<Leader> {
+        let begins = |line: &str, open: &str| {
+            let rest = line.trim_start().strip_prefix(open);
+            rest.is_some_and(|rest| open == "//" || rest.starts_with([' ', '\t']))
+        };
+        let count = |open: &str| {
+            text.split(['\n', '\r'])
+                .filter(|line| begins(line, open))
+                .count()
+        };
+        let of_script = text.starts_with("#!");
+        let counted = UNKNOWN.line.iter().rev().map(|line| {
+            let more = usize::from(of_script && line.open == "#");
+            (count(line.open) + more, line.open)
+        });
+        let most = counted.max_by_key(|(count, _)| *count);
+        most.filter(|(count, _)| *count > 0)
+            .map(|(_, open)| Leader { open, close: "" })
     }
 
     /// The comment that covers byte `at`, if any, where the tree alone tells.

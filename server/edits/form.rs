@@ -11,7 +11,10 @@ use crate::threads::scan::{Lead, Row, width};
 /// Where a comment is to be begun at byte `at`: the leader there (1), then that of markup (2), for code
 /// that stands between tags.
 pub(super) fn other_leader(source: Source, at: usize, which: usize) -> Option<Leader> {
-    let here = source.syntax.leader_at(source.text, at);
+    let here = match source.syntax.language() {
+        Some(_) => source.syntax.leader_at(source.text, at),
+        None => leader_of_unknown(source)?,
+    };
     let markup = Leader {
         open: "<!--",
         close: "-->",
@@ -21,6 +24,16 @@ pub(super) fn other_leader(source: Source, at: usize, which: usize) -> Option<Le
         2 if source.text.contains('<') && here != markup => Some(markup),
         _ => None,
     }
+}
+
+/// In a file of unknown kind what its comments begin with, as far as one can see.
+pub(super) fn leader_of_unknown(source: Source) -> Option<Leader> {
+    let told = source.syntax.leader_of_lines(source.text);
+    // A text of words has nothing that a line could break.
+    let is_text = [".txt", ".text"]
+        .iter()
+        .any(|end| source.path.ends_with(end));
+    told.or_else(|| is_text.then(|| source.syntax.leader_at(source.text, 0)))
 }
 
 /// The shape of the lines.

@@ -1,6 +1,6 @@
 //! A new thread.
 
-use super::form::{Form, other_leader};
+use super::form::{Form, leader_of_unknown, other_leader};
 use super::place::{behind_blank, continues, first_allowed};
 use super::verify::{after, breaks, holds};
 use super::{Refused, Source, Style, Written, merged, notebook, said};
@@ -28,6 +28,9 @@ pub fn new_thread(
     }
     if !source.syntax.takes_comments(source.text) {
         return Err(Refused::NoComments);
+    }
+    if source.syntax.language().is_none() && leader_of_unknown(source).is_none() {
+        return Err(Refused::NoLeader);
     }
     let said = said(text);
     let start = start_of(source.text, line)?;
@@ -205,7 +208,8 @@ fn plan(source: Source, start: usize, said: &[String], style: Style, way: Way) -
     let around = source
         .syntax
         .comment_at(text, at)
-        .filter(|comment| comment.block && comment.range.start < at);
+        .filter(|comment| comment.block && comment.range.start < at)
+        .filter(|comment| !source.syntax.is_unclosed(text, comment));
     let mut form = match around.and_then(|comment| scan::plain_row(text, &comment, at)) {
         Some(row) => Form::inside(source, &row),
         None => Form::with_leader(source, other_leader(source, at, way.leader)?, indent),

@@ -74,6 +74,15 @@ fn a_module_file_of_go_has_the_comments_of_go() {
     );
 }
 
+#[test]
+fn a_file_whose_comments_are_not_known_is_left_as_it_is() {
+    let workspace = Workspace::new();
+    workspace.write("a.xyz", "b = 1\n");
+    let (_, error) = postil(&workspace, &["new", "a.xyz:1", "why?"]);
+    assert!(error.contains("this kind of file is not known"), "{error}");
+    assert_eq!(workspace.read("a.xyz"), "b = 1\n");
+}
+
 /// An answer is a comment to docutils, and no directive that reads a file.
 #[test]
 fn an_answer_in_restructuredtext_includes_nothing() {

@@ -215,6 +215,55 @@ fn a_new_thread_cuts_no_tag_and_no_table() {
         "<!-- AUTHOR: why?| -->\n| a | b |\n|--|--|\n| 1 | 2 |\n| 3 | 4 |\n"
     );
 }
+
+#[test]
+fn in_a_file_of_unknown_kind_a_new_thread_begins_as_its_comments_do() {
+    assert_eq!(
+        opened("a.xyz", "# a\nb = 1\n", 1, "why?"),
+        "# a\n# AUTHOR: why?|\nb = 1\n"
+    );
+    assert_eq!(
+        opened("a.xyz", "-- a\n# b\n-- c\nd\n", 3, "why?"),
+        "-- a\n# b\n-- c\n-- AUTHOR: why?|\nd\n"
+    );
+    // A text of words has nothing that it could break.
+    assert_eq!(opened("a.txt", "b\n", 0, "why?"), "// AUTHOR: why?|\nb\n");
+    for text in ["b = 1\n", "b # c\n", ""] {
+        let none = write("a.xyz", text, |source| {
+            new_thread(source, 0, "why?", Style::default())
+        });
+        assert_eq!(none, Err(Refused::NoLeader), "{text:?}");
+    }
+}
+
+/// What opens a comment that never closes may be none.
+#[test]
+fn a_new_thread_has_a_leader_also_where_a_comment_is_not_closed() {
+    assert_eq!(
+        opened(
+            "a.fs",
+            "let p = List.reduce (*) [1;2]\nlet q = 2\n",
+            1,
+            "why?"
+        ),
+        "let p = List.reduce (*) [1;2]\n// AUTHOR: why?|\nlet q = 2\n"
+    );
+    assert_eq!(
+        opened(
+            "a.scala",
+            "val a = 1 /* b\nval c = 2\nval d = 3\n",
+            2,
+            "why?"
+        ),
+        "// AUTHOR: why?|\nval a = 1 /* b\nval c = 2\nval d = 3\n"
+    );
+    // Where its indentation ends it, it needs no close.
+    assert_eq!(
+        opened("a.rst", "..\n   a\n\n   b\n", 3, "why?"),
+        "..\n   a\n\n   AUTHOR: why?|\n   b\n"
+    );
+}
+
 #[test]
 fn a_first_line_that_says_what_a_file_is_stays_the_first() {
     for first in ["#%RAML 1.0", "#compdef a", "#autoload"] {
