@@ -17,10 +17,19 @@ local function count(client, answer)
   client.server_info = client.server_info or answer and answer.serverInfo
   local versions, notify, request = {}, client.rpc.notify, client.rpc.request
   told[client.id] = versions
-  -- Neovim 0.10 does not keep either that it has asked the server to go.
-  client.rpc.request = function(method, ...)
+  -- Neovim 0.10 does not keep either that it has asked the server to go. From then on that refuses all that it is asked,
+  -- as Neovim does when it ends and a turn or a diagnostic is told of meanwhile: nothing is, and no refusal is taken.
+  client.rpc.request = function(method, params, answered, ...)
+    if client.postil_stops and method ~= "shutdown" then
+      return false
+    end
     client.postil_stops = client.postil_stops or method == "shutdown"
-    return request(method, ...)
+    local function unless_refused(error, ...)
+      if method == "shutdown" or not (error and client.postil_stops) then
+        return answered(error, ...)
+      end
+    end
+    return request(method, params, answered and unless_refused, ...)
   end
   client.rpc.notify = function(method, params, ...)
     local document = type(params) == "table" and params.textDocument

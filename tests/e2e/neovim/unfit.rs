@@ -23,6 +23,7 @@ in_both!(
     a_server_that_hangs_while_it_starts_is_started_anew,
     no_command_waits_for_a_server_in_vain,
     who_waits_is_told_when_the_server_ends,
+    a_server_that_is_stopped_is_asked_nothing,
     the_ways_to_start_it,
     one_that_neovim_is_told_not_to_start_is_not_started,
     with_the_real_lspconfig,
@@ -484,6 +485,26 @@ fn who_waits_is_told_when_the_server_ends(program: &str) {
     );
     assert_eq!(stopping, json!([false, ended, true]));
     nvim.lua("signal('sigkill')");
+}
+
+/// As Neovim stops it when it ends, and the server tells of diagnostics at that moment.
+fn a_server_that_is_stopped_is_asked_nothing(program: &str) {
+    let workspace = python_project();
+    let mut nvim = Nvim::start_as(program, &workspace, &[], json!({}));
+    nvim.edit(&workspace.path("notes.py"));
+    nvim.wait("the server", "#vim.lsp.get_clients({ bufnr = 0 }) == 1");
+    question(&mut nvim);
+    nvim.lua(
+        "local client = vim.lsp.get_clients({ bufnr = 0 })[1] \
+        require('postil.client').stop(client) \
+        local refresh = client.handlers['workspace/diagnostic/refresh'] \
+        if refresh then refresh(nil, nil, { client_id = client.id }) end \
+        vim.lsp.buf_request(0, 'textDocument/hover', vim.lsp.util.make_position_params(0, 'utf-16'))",
+    );
+    nvim.wait("its end", "#vim.lsp.get_clients() == 0");
+    let seen = nvim.lua("return table.concat(notes, '\\n') .. vim.fn.execute('messages')");
+    assert!(!seen.to_string().contains("shut down"), "{seen}");
+    assert!(!seen.to_string().contains("Error"), "{seen}");
 }
 
 fn the_ways_to_start_it(program: &str) {
