@@ -3,6 +3,8 @@
 --     { cmd = { "/opt/postil" }, settings = { postil = { model = "offline" } } }
 -- and `ui` is for the plugin itself: see `:help postil-options`.
 
+local rules = require("postil.options")
+
 local M = {}
 
 ---@class postil.Ui
@@ -82,115 +84,13 @@ function M.may_interrupt()
   return vim.fn.reg_recording() == "" and (mode.mode == "n" or mode.mode == "nt") and not mode.blocking and vim.fn.getcmdwintype() == ""
 end
 
-local is_list = vim.islist or vim.tbl_islist
-
--- What can stand beside a line: Neovim takes no other sign, and would say so at each diagnostic.
-local function is_sign(text)
-  local cells = type(text) == "string" and not text:find("%c") and vim.fn.strdisplaywidth(text)
-  return cells and cells <= 2
-end
-
--- What an option must be; whatever else is given is said, and left out.
-local wanted = {
-  cmd = {
-    'a list like { "/path/to/postil" }, or a function',
-    function(value)
-      return type(value) == "function" or type(value) == "table" and is_list(value) and type(value[1]) == "string"
-    end,
-  },
-  settings = {
-    "a table like { postil = { … } }",
-    function(value)
-      return type(value) == "table" and (next(value) == nil or type(value.postil) == "table")
-    end,
-  },
-  filetypes = {
-    'a list like { "rust" }',
-    function(value)
-      return type(value) == "table" and is_list(value)
-    end,
-  },
-  root_dir = {
-    "a folder, or left to `root_markers`",
-    function(value)
-      return type(value) == "string"
-    end,
-  },
-  ui = {
-    "a table",
-    function(value)
-      return type(value) == "table"
-    end,
-  },
-  ["ui.signs"] = {
-    "false, or a table with `pending` and `awaiting_user`, each two columns wide at most",
-    function(value)
-      return value == false or type(value) == "table" and is_sign(value.pending) and is_sign(value.awaiting_user)
-    end,
-  },
-  ["ui.state"] = {
-    '"auto", "eol" or "sign"',
-    function(value)
-      return value == "auto" or value == "eol" or value == "sign"
-    end,
-  },
-  ["ui.turns"] = {
-    '"eol", "below" or false',
-    function(value)
-      return value == "eol" or value == "below" or value == false
-    end,
-  },
-  ["ui.slow"] = {
-    "a number of milliseconds",
-    function(value)
-      return type(value) == "number" and value > 0
-    end,
-  },
-}
-
--- The names that Neovim's clients have, in any version that this runs in.
-local known = "before_init capabilities cmd cmd_cwd cmd_env commands detached exit_timeout filetypes flags "
-  .. "get_language_id handlers init_options name offset_encoding on_attach on_error on_exit on_init reuse_client "
-  .. "root_dir root_markers settings trace ui workspace_folders workspace_required"
-
--- Whether there is an option of this name. Of what lies deeper the server says it itself.
-local function is_known(prefix, name)
-  if prefix == "" then
-    return vim.list_contains(vim.split(known, " "), name)
-  end
-  return wanted[prefix .. name] ~= nil or prefix .. name == "settings.postil"
-end
-
-local function checked(from, prefix)
-  local kept = {}
-  for name, value in pairs(from) do
-    local path = prefix .. tostring(name)
-    local rule = wanted[path]
-    local why = rule and not rule[2](value) and ("must be %s; it is left out"):format(rule[1])
-    if why or not is_known(prefix, name) then
-      vim.schedule(function()
-        M.say_once(("the option `%s` %s: :help postil-options"):format(path, why or "is not known"), vim.log.levels.WARN)
-      end)
-    end
-    if path == "ui" and not why then
-      kept.ui = checked(value, "ui.")
-    elseif not why then
-      kept[name] = value
-    end
-    if path == "settings" and not why then
-      checked(value, "settings.")
-    end
-  end
-  return kept
-end
-
 local function options()
   if not given then
     local all = vim.g.postil
     if all ~= nil and type(all) ~= "table" and all ~= true then
       M.say_once("vim.g.postil must be a table, or false; it is left out: :help postil-options", vim.log.levels.WARN)
     end
-    given = checked(type(all) == "table" and all or {}, "")
+    given = rules.checked(type(all) == "table" and all or {}, "")
   end
   return given
 end
@@ -224,8 +124,8 @@ function M.with_hooks(config)
     -- What is set for all servers is hidden by ours.
     local for_all = vim.lsp.config and vim.lsp.config["*"] or {}
     local theirs = config[name] ~= ours and config[name] or for_all[name]
-    theirs = type(theirs) == "function" and { theirs } or theirs
-    if type(theirs) == "table" then
+    theirs = type(theirs) == "table" and vim.tbl_filter(vim.is_callable, theirs) or { theirs }
+    if vim.is_callable(theirs[1]) then
       config[name] = function(...)
         ours(...)
         for _, each in ipairs(theirs) do
@@ -289,7 +189,11 @@ function M.config()
   local base = vim.lsp.config and vim.lsp.config.postil
   local here = vim.api.nvim_get_runtime_file("lsp/postil.lua", false)[1]
   assert(here, "lsp/postil.lua is not on the runtimepath")
-  return M.with_hooks(M.with_options(vim.tbl_extend("force", {}, base or dofile(here))))
+  local config = M.with_options(vim.tbl_extend("force", {}, base or dofile(here)))
+  rules.mend(config, function()
+    return dofile(here)
+  end)
+  return M.with_hooks(config)
 end
 
 -- What netrw and oil read files of other machines by.
@@ -411,7 +315,7 @@ function M.starting(params, config)
     params.capabilities.textDocument.diagnostic = nil
   end
   -- Whoever starts it by `vim.lsp.enable` has set it up past us, and the server passes over what is not its own.
-  checked({ settings = config.settings }, "")
+  rules.checked({ settings = config.settings }, "")
   if not config.has_options then
     M.say_left_out(vim.tbl_filter(function(name)
       -- Before it was set up past us, the program was found by this.
@@ -494,6 +398,36 @@ end
 
 local FAILS = "the server does not start; :checkhealth postil tells more"
 
+-- Why the last one did not start, for :checkhealth: a sentence.
+M.failure = nil
+
+-- Without the line of code that it comes from, and what Neovim says of what it starts.
+local function bare(problem)
+  local text = problem:gsub("^.-:%d+: ", "")
+  local inner = text:match("^Spawning .* failed with error message: (.*)")
+  return inner and inner:gsub("^.-:%d+: ", "") or text
+end
+
+-- Starts one by `start`, which is Neovim's; whether it does. What that says of a failure is a line of its own code, and
+-- is kept instead: nothing else tells the reason.
+local function starts(start, config, options)
+  local notify, reason = vim.notify, nil
+  local function hear(text, ...)
+    if debug.getinfo(2, "f").func ~= start then
+      return notify(text, ...)
+    end
+    reason = text
+  end
+  vim.notify = hear
+  local done, id, why = pcall(start, config, options)
+  if vim.notify == hear then
+    vim.notify = notify
+  end
+  reason = tostring(not done and id or why or reason or "Neovim tells no reason")
+  M.failure = not (done and id) and bare(reason) or nil
+  return M.failure == nil
+end
+
 -- Starts the server for a buffer, or gives the reason why not. `anew`: though it ended by itself.
 function M.start(buffer, anew)
   local why = not vim.api.nvim_buf_is_valid(buffer) and "this buffer is gone" or M.unfit(buffer)
@@ -521,8 +455,7 @@ function M.start(buffer, anew)
     return why
   end
   require("postil.beside").before(buffer)
-  -- What Neovim would say is a line of its own code.
-  if not vim.lsp.start(config, { bufnr = buffer, silent = true, reuse_client = config.reuse_client }) then
+  if not starts(vim.lsp.start, config, { bufnr = buffer, reuse_client = config.reuse_client }) then
     return FAILS
   end
 end
@@ -548,7 +481,7 @@ function M.start_here()
     return #vim.lsp.get_clients({ name = "postil", _uninitialized = true }) == 0 and FAILS or nil
   end
   local start = vim.fn.has("nvim-0.11") == 1 and vim.lsp.start or vim.lsp.start_client
-  if not start(config, { attach = false, silent = true }) then
+  if not starts(start, config, { attach = false }) then
     return FAILS
   end
 end
@@ -635,7 +568,7 @@ function M.begin_all()
 end
 
 function M.setup(config)
-  given, was_enabled = checked(config or {}, ""), false
+  given, was_enabled = rules.checked(config or {}, ""), false
   -- Where `vim.g.postil = false` or a package manager has left it out.
   if vim.v.vim_did_enter == 1 then
     vim.g.postil = nil

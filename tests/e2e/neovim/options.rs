@@ -10,6 +10,8 @@ use crate::peers;
 
 in_both!(
     options_of_the_wrong_kind_are_left_out,
+    options_of_the_client_of_the_wrong_kind_are_left_out,
+    why_the_server_does_not_start_is_in_the_health,
     options_of_an_unknown_name_are_told,
     signs_that_are_too_wide_are_left_out,
     only_files_of_the_types_that_are_named_have_a_server,
@@ -46,6 +48,87 @@ fn options_of_the_wrong_kind_are_left_out(program: &str) {
     nvim.edit(&workspace.path("notes.py"));
     nvim.wait_note("the option `cmd` must be a list");
     nvim.wait_note("the option `settings` must be a table");
+}
+
+/// Neovim itself would start nothing, without a word, or show a trace of its own code.
+fn options_of_the_client_of_the_wrong_kind_are_left_out(program: &str) {
+    let workspace = python_project();
+    let options = json!({
+        "name": "x", "flags": 1, "handlers": "x", "cmd_env": 3, "capabilities": "x", "offset_encoding": "utf-9",
+        "get_language_id": 1, "detached": "x", "cmd_cwd": "/nonexistent", "exit_timeout": "x", "commands": "x",
+        "root_markers": 3, "reuse_client": 1, "workspace_folders": "x", "init_options": 1, "trace": "loud",
+        "before_init": [1], "on_init": ["x"], "on_attach": "x", "on_exit": 1, "on_error": [],
+        "workspace_required": 1, "filetypes": [1], "cmd": [1],
+    });
+    let bin = std::path::Path::new(env!("CARGO_BIN_EXE_postil"));
+    let path = format!(
+        "{}:{}",
+        bin.parent().expect("a folder").display(),
+        peers::path().to_string_lossy()
+    );
+    let env = [("POSTIL_WAY", "nothing"), ("PATH", path.as_str())];
+    let mut nvim = Nvim::start_as(program, &workspace, &env, options.clone());
+    nvim.edit(&workspace.path("notes.py"));
+    for (name, _) in options.as_object().into_iter().flatten() {
+        let note = nvim.wait_note(&format!("the option `{name}` must be "));
+        assert!(note.contains("; it is left out: :help postil-options"));
+        assert_eq!(said(&mut nvim, &format!("`{name}`")), Some(1));
+    }
+    let ours = "#vim.lsp.get_clients({ bufnr = 0, name = 'postil' }) == 1";
+    nvim.wait("the server", ours);
+    nvim.keys(":4Postil new why?<CR>");
+    nvim.wait_codes("pending");
+    drop(nvim);
+
+    // As they must be they count.
+    let options = json!({
+        "flags": {"debounce_text_changes": 20, "exit_timeout": false}, "cmd_env": {"NAME": "x", "OTHER": 1},
+        "offset_encoding": "UTF-16", "detached": false, "cmd_cwd": "/", "root_markers": ["notes.py"], "trace": "off",
+        "init_options": {"reviews": true}, "workspace_required": false, "capabilities": {}, "handlers": {},
+    });
+    let mut nvim = Nvim::start_as(program, &workspace, &[], options);
+    nvim.edit(&workspace.path("notes.py"));
+    nvim.wait("the server", ours);
+    assert_eq!(said(&mut nvim, "the option"), Some(0));
+    let config = nvim.lua("local c = vim.lsp.get_clients()[1].config return { c.cmd_env.NAME, c.flags.debounce_text_changes, c.cmd_cwd }");
+    assert_eq!(config, json!(["x", 20, "/"]));
+    drop(nvim);
+
+    if program != "nvim" {
+        let init = "vim.lsp.config('postil', { cmd = client.cmd, root_markers = 3, on_init = { 1 }, flags = 'x', name = 'x' }) vim.g.postil = {}";
+        let mut nvim = with_init(program, &workspace, init);
+        nvim.edit(&workspace.path("notes.py"));
+        for name in ["root_markers", "on_init", "flags"] {
+            nvim.wait_note(&format!("the option `{name}` must be "));
+        }
+        nvim.wait("the server", ours);
+    }
+}
+
+fn why_the_server_does_not_start_is_in_the_health(program: &str) {
+    let workspace = python_project();
+    let init = "require('postil').setup({ cmd = function() error('no such container') end })";
+    let mut nvim = with_init(program, &workspace, init);
+    nvim.edit(&workspace.path("notes.py"));
+    nvim.wait_note("the server does not start; :checkhealth postil tells more");
+    // For no file as well.
+    nvim.keys(":Postil! threads<CR>");
+    nvim.ex("Postil health");
+    nvim.wait_text("the server does not start: no such container");
+    let seen =
+        nvim.lua("return table.concat(notes, '\\n') .. text() .. vim.fn.execute('messages')");
+    assert!(!seen.to_string().contains(".lua:"), "{seen}");
+    // What is said meanwhile by others is theirs.
+    nvim.lua(
+        "local cmd = vim.json.decode(vim.env.POSTIL_CLIENT).cmd \
+        require('postil').setup({ cmd = cmd, on_attach = function() vim.notify('attached') end })",
+    );
+    nvim.edit(&workspace.path("count.py"));
+    nvim.wait("the server", "#vim.lsp.get_clients({ bufnr = 0 }) == 1");
+    nvim.wait_note("attached");
+    nvim.ex("Postil health");
+    nvim.wait_text("postil: in this Neovim");
+    assert!(!nvim.text().contains("the server does not start"));
 }
 
 fn options_of_an_unknown_name_are_told(program: &str) {

@@ -46,6 +46,10 @@ local function servers()
       health.error("that server is older than this plugin", "update postil, then `:Postil restart`")
     end
   end
+  local failure = require("postil").failure
+  if failure then
+    health.error("the server does not start: " .. failure, "look at the options: :help postil-options")
+  end
 end
 
 -- The folder that is asked about: that of the file from whose window this was called, else of a server that runs, else
