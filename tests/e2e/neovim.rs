@@ -9,6 +9,7 @@ mod composed;
 mod driver;
 mod habits;
 mod install;
+mod long;
 mod manners;
 mod models;
 mod msgpack;

@@ -4,6 +4,7 @@
 -- and `ui` is for the plugin itself: see `:help postil-options`.
 
 local rules = require("postil.options")
+local long = require("postil.long")
 
 local M = {}
 
@@ -486,10 +487,14 @@ function M.start_here()
   end
 end
 
--- Whether a server is started for a buffer unasked.
-function M.takes(buffer)
+local function has_type(buffer)
   local types = vim.api.nvim_buf_is_valid(buffer) and M.config().filetypes
   return types == nil or types and vim.list_contains(types, vim.bo[buffer].filetype)
+end
+
+-- Whether a server is started for a buffer unasked.
+function M.takes(buffer)
+  return has_type(buffer) and not long.is_left(buffer)
 end
 
 -- Starts the servers of all files that are open, for a command that is about their texts: one that none has open would
@@ -528,6 +533,8 @@ function M.begin(buffer)
   end
   if why then
     M.say_once(why, vim.log.levels.WARN)
+  elseif has_type(buffer) and long.is_left(buffer) then
+    long.watch(buffer, M.start)
   end
 end
 

@@ -1,6 +1,7 @@
 -- Asking the server, and saying so when it does not answer.
 
 local postil = require("postil")
+local long = require("postil.long")
 
 local M = {}
 
@@ -65,12 +66,22 @@ end
 
 -- The same, for a command that was typed while the server still starts: that is waited for.
 function M.begun(buffer)
-  local client, why = M.of(buffer)
-  if not client and M.starting(buffer) then
-    vim.wait(3000, function()
-      client, why = M.of(buffer)
-      return client ~= nil or not M.starting(buffer)
-    end, 20)
+  local client, why
+  local function wait()
+    client, why = M.of(buffer)
+    if not client and M.starting(buffer) then
+      vim.wait(3000, function()
+        client, why = M.of(buffer)
+        return client ~= nil or not M.starting(buffer)
+      end, 20)
+    end
+  end
+  wait()
+  if not client and long.waits(buffer) then
+    why = long.join(buffer)
+    if not why then
+      wait()
+    end
   end
   return client, why
 end

@@ -50,6 +50,15 @@ local function servers()
   if failure then
     health.error("the server does not start: " .. failure, "look at the options: :help postil-options")
   end
+  for _, buffer in ipairs(require("postil.long").all()) do
+    local name, lines = vim.api.nvim_buf_get_name(buffer), vim.api.nvim_buf_line_count(buffer)
+    health.info(
+      ("no server for %s yet: it has %d lines and no thread; a marker in it, or `:Postil new`, starts it"):format(
+        vim.fn.fnamemodify(name, ":~:."),
+        lines
+      )
+    )
+  end
 end
 
 -- The folder that is asked about: that of the file from whose window this was called, else of a server that runs, else
