@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use super::Told;
+use crate::files::as_text;
 use crate::os;
 use crate::session::closing::{is_plain, words_hash};
 use crate::store::Tie;
@@ -228,9 +229,9 @@ impl Line<'_> {
     }
 }
 
-/// A path as the history can keep it, of which one that is no text has lost some.
+/// A path as the history keeps it.
 fn kept(path: &Path) -> String {
-    path.to_string_lossy().into_owned()
+    as_text(path.as_os_str()).into_owned()
 }
 
 /// Whether more than one line of a text is this one but for its indentation. A hover asks for it.
