@@ -35,6 +35,11 @@ const ENVIRONMENT: &[Row] = &[
         of: ASKING,
     },
     Row {
+        name: "AWS_CONFIG_FILE, AWS_SHARED_CREDENTIALS_FILE, CARGO_HOME, CLOUDSDK_CONFIG, DOCKER_CONFIG, GNUPGHOME, GOOGLE_APPLICATION_CREDENTIALS, KUBECONFIG, NETRC, NPM_CONFIG_USERCONFIG, PASSWORD_STORE_DIR",
+        text: "Where the keys of other programs lie: an agent's commands cannot read them there either.",
+        of: &["acp", "reply", "serve", "tools call"],
+    },
+    Row {
         name: "GITHUB_ACTIONS, TF_BUILD, TEAMCITY_VERSION",
         text: "Where one is set, the output goes into the log of such a service: a line that it would take for a command is printed as none.",
         of: &[],
