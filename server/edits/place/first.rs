@@ -20,7 +20,7 @@ const FIRST: &[&str] = &[
 ];
 
 /// Where the first line begins that a comment may stand above; the text's end where there is none.
-pub(in crate::edits) fn first_allowed(source: Source) -> usize {
+pub(in super::super) fn first_allowed(source: Source) -> usize {
     let text = source.text;
     let (mut line, mut at) = (0, 0);
     loop {
