@@ -219,7 +219,7 @@ module.exports = ({ api, listen, never, proposed, until }) => ({
         const said = listen("showInformationMessage");
         for (const argument of [[], [second.right]]) await vscode.commands.executeCommand("postil.review.reject", ...argument);
         said.over();
-        assert.equal(said.texts.filter((text) => text.includes("open the diff")).length, 2);
+        assert.equal(said.texts.filter((text) => text.includes("put the cursor into the diff")).length, 2);
         assert.deepEqual(rows(), ["f.txt"]);
 
         // In its own diff the buttons act.
