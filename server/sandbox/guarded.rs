@@ -74,11 +74,15 @@ impl Guarded {
     /// `is_mounted`: bubblewrap makes [`Self::held`] read-only and binds [`Self::fixed`].
     pub fn look(root: &Path, is_mounted: bool, buffers: &Arc<Buffers>) -> Self {
         let began = SystemTime::now();
-        let look = Look::first(root);
+        // First, so that none is lifted in between.
+        let stops = Stops::enter(root);
+        let mut look = Look::first(root);
+        // What stands for another command's repository goes with that one: what comes there then is new.
+        look.known.retain(|path| !stops::stands_at(root, path));
         let mut guarded = Self {
             root: root.to_owned(),
             began,
-            stops: Stops::enter(root),
+            stops,
             buffers: Arc::clone(buffers),
             look,
             places: BTreeMap::new(),
@@ -99,8 +103,7 @@ impl Guarded {
             if guarded.look.is_repository(path) {
                 guarded.fix(path);
             }
-            // What stands for another command's repository goes with that one.
-            if !guarded.look.repositories.contains(path) && !guarded.stops.is_one(path) {
+            if !guarded.look.repositories.contains(path) {
                 guarded.add(path);
             }
         }
@@ -238,7 +241,7 @@ impl Guarded {
             // Of a repository that is new, what is in it went with it. Worktrees are the author's: a command can make
             // none outside, and inside its `.git` is seen.
             if !now.is_in_new(path, &self.look)
-                && !self.stops.is_one(path)
+                && !stops::stands_at(&self.root, path)
                 && !is_of_worktrees(&self.root, path)
                 && (!is_todo(path) || over && !self.is_harmless(path))
             {
@@ -294,6 +297,14 @@ impl Guarded {
             }
         }
         for (file, before) in &place.kept {
+            // The repository that it was in was set aside, which was told; git is to stay out of its place.
+            if file
+                .ancestors()
+                .skip(1)
+                .any(|above| self.stops.is_one(above))
+            {
+                continue;
+            }
             let now = Kept::read(&self.root, file);
             let stays = match &now {
                 Some(now) => before.allows(file, now) || self.is_authors(file),
@@ -413,7 +424,7 @@ impl Told {
                     "`{shown}` may not be made by a command ({why}): it was renamed to `{name}`."
                 ));
                 self.author.push(format!(
-                    "`{shown}` came into being while a command of an agent ran ({why}) and was renamed to `{}`: if you made it, rename it back.",
+                    "`{shown}` came into being while a command of an agent ran ({why}) and was renamed to `{}`: if you made it, rename it back when no command runs.",
                     aside.display()
                 ));
             }
@@ -466,8 +477,8 @@ fn aside(name: &OsStr, number: usize) -> OsString {
     aside
 }
 
-/// Why a command ends where nothing can take a repository's place in one step.
-const NO_STOP: &str = "ended: it made a repository in the workspace, which may not stay, and this file system has no way to keep git from the one above meanwhile; make it in $TMPDIR";
+/// Why a command ends where nothing can take a repository's place in one step: a file system may have none.
+const NO_STOP: &str = "ended: it made a repository in the workspace, which may not stay and could not be set aside so that git stops there; make it in $TMPDIR";
 
 /// Whether git would look further up where it is gone.
 fn stops_git(path: &Path) -> bool {

@@ -6,6 +6,8 @@ use std::path::{Path, PathBuf};
 
 use memchr::{memchr, memmem, memrchr};
 
+use crate::trust;
+
 /// What the system says where a mount is in the way.
 const KEPT: &[&str] = &["Read-only file system", "Device or resource busy"];
 /// What programs say where no name is found.
@@ -76,8 +78,15 @@ impl Hints {
                 file.display()
             )),
             None => outside().map(|file| {
+                // Nothing is guarded in what is granted so, and git would obey it.
+                let what = match trust::in_repository(&file.to_string_lossy()) {
+                    true => "ask the author to run this themselves",
+                    false => {
+                        "the author can name its folder in `sandbox.write`, or run this themselves"
+                    }
+                };
                 format!(
-                    "(`{}` is outside of the workspace, where no command can write: the author can name its folder in `sandbox.write`, or run this themselves.)",
+                    "(`{}` is outside of the workspace, where no command can write: {what}.)",
                     file.display()
                 )
             }),

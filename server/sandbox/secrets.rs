@@ -38,13 +38,14 @@ const NAMED: &[&str] = &[
     "npm_config_userconfig",
 ];
 
-/// What they name: never a whole home, or all there is.
+/// What they name: never a whole home, or all there is, nor a device, which switches a file off.
 pub(super) fn named() -> Vec<PathBuf> {
     let home = os::home().unwrap_or_default();
     let values = NAMED.iter().filter_map(std::env::var_os);
     let places = values.flat_map(|value| std::env::split_paths(&value).collect::<Vec<_>>());
     places
         .filter(|place| place.is_absolute() && !home.starts_with(place))
+        .filter(|place| place.is_file() || place.is_dir())
         .collect()
 }
 

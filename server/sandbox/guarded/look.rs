@@ -97,7 +97,7 @@ impl Look {
                     has_head |= entry.file_name().eq_ignore_ascii_case(HEAD);
                 }
             }
-            if has_head && !is_put_away(&folder) {
+            if has_head && !super::stops::is_set_aside(root, &folder) {
                 look.add_bare(root, &folder);
             }
             if !was_reached {
@@ -208,12 +208,6 @@ fn is_guarded(path: &Path) -> bool {
     let above = path.parent().and_then(Path::file_name).unwrap_or_default();
     let name = path.file_name().unwrap_or_default();
     trust::protected(&Path::new(above).join(name).to_string_lossy()).is_some()
-}
-
-/// Whether it is a repository that was set aside, or in one.
-fn is_put_away(folder: &Path) -> bool {
-    let mut parts = folder.components().map(|part| Path::new(part.as_os_str()));
-    parts.any(|part| part.to_string_lossy().starts_with(".git.") && super::is_aside(part))
 }
 
 fn is_passed_over(path: &Path) -> bool {

@@ -24,6 +24,8 @@ struct Held {
     running: usize,
     /// Relative to the root.
     files: BTreeSet<PathBuf>,
+    /// The repositories whose places they took, by the names that these were given.
+    repositories: BTreeSet<PathBuf>,
 }
 
 fn held() -> MutexGuard<'static, BTreeMap<PathBuf, Held>> {
@@ -92,6 +94,7 @@ impl Stops {
         }
         let held = all.entry(self.0.clone()).or_default();
         held.files.insert(path.to_owned());
+        held.repositories.insert(above.join(&aside));
         Ok(Some(above.join(aside)))
     }
 
@@ -128,6 +131,18 @@ impl Drop for Stops {
             all.remove(&self.0);
         }
     }
+}
+
+/// Whether one stands at `path`, by whichever process: it stops git, whoever wrote it.
+pub(super) fn stands_at(root: &Path, path: &Path) -> bool {
+    stands(root, path).is_some()
+}
+
+/// Whether `folder` is a repository that was set aside, or in one, while commands run.
+pub(super) fn is_set_aside(root: &Path, folder: &Path) -> bool {
+    let all = held();
+    let repositories = all.get(root).map(|held| &held.repositories);
+    repositories.is_some_and(|them| folder.ancestors().any(|above| them.contains(above)))
 }
 
 fn is_text(folder: &Folder, name: &OsStr) -> bool {

@@ -105,6 +105,54 @@ fn what_comes_into_being_is_set_aside_under_another_name() {
     assert!(!stop.exists());
 }
 
+/// A repository that a command made is set aside while another runs, which is not to gain by what stands there then.
+#[test]
+fn what_takes_the_place_of_what_stands_for_anothers_repository_is_new() {
+    let root = root(&["a.rs"]);
+    let first = look(root.path(), false);
+    write(root.path(), "sub/.git/HEAD", "ref: refs/heads/main\n");
+    assert_eq!(first.set_aside().agent.len(), 1);
+    let second = look(root.path(), false);
+    first.put_back();
+    drop(first);
+    let stop = root.path().join("sub/.git");
+    fs::remove_file(&stop).unwrap();
+    write(root.path(), "sub/.git", "gitdir: ../target/x\n");
+    let told = second.put_back();
+    assert_eq!(told.agent.len(), 1, "{told:?}");
+    assert!(!stop.exists());
+}
+
+/// It began while the repository stood there, and took it for the author's.
+#[test]
+fn a_command_that_ends_writes_nothing_of_anothers_repository_again() {
+    let root = root(&["a.rs"]);
+    let first = look(root.path(), false);
+    write(root.path(), "sub/.git/HEAD", "ref: refs/heads/main\n");
+    write(root.path(), "sub/.git/config", "[core]\n");
+    let second = look(root.path(), false);
+    assert_eq!(first.set_aside().agent.len(), 1);
+    let told = second.put_back();
+    assert!(told.agent.is_empty(), "{told:?}");
+    drop(second);
+    assert!(root.path().join("sub/.git").is_file(), "it still stops git");
+    first.put_back();
+    drop(first);
+    assert!(!root.path().join("sub/.git").exists());
+}
+
+#[test]
+fn a_name_as_of_what_was_set_aside_hides_no_repository() {
+    let root = root(&["a.rs"]);
+    let guarded = look(root.path(), false);
+    let bare = ".git.x.refused/y";
+    for file in ["config", "HEAD", "refs/x", "objects/x"] {
+        write(root.path(), &format!("{bare}/{file}"), "x");
+    }
+    let told = guarded.put_back();
+    assert!(!root.path().join(bare).join("HEAD").exists(), "{told:?}");
+}
+
 #[test]
 fn a_link_in_the_way_is_not_followed() {
     let outside = root(&[".vscode/settings.json"]);

@@ -211,7 +211,7 @@ fn what_lies_outside_of_a_worktree_is_named_with_the_setting_that_opens_it() {
     let lock = main.join(".git/worktrees/w/index.lock");
     assert!(
         told[0].ends_with(&format!(
-            "(`{}` is outside of the workspace, where no command can write: the author can name its folder in `sandbox.write`, or run this themselves.)\n",
+            "(`{}` is outside of the workspace, where no command can write: ask the author to run this themselves.)\n",
             lock.display()
         )),
         "{told:#?}"

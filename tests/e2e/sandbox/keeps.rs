@@ -147,7 +147,7 @@ fn attack_07_a_command_reads_no_keys_where_variables_say_that_they_lie() {
         run.push_str(&format!(" {}", at(file)));
     }
     for kind in kinds() {
-        let mut bench = Bench::new(kind, commands(&[&run, "cat $CARGO_HOME/tool"]));
+        let mut bench = Bench::new(kind, commands(&[&run, "cat $CARGO_HOME/tool 2> /dev/null"]));
         bench.more = files
             .iter()
             .map(|(name, value, _)| {
@@ -155,6 +155,10 @@ fn attack_07_a_command_reads_no_keys_where_variables_say_that_they_lie() {
                 (*name, places.join(":"))
             })
             .collect();
+        // Which switches a file off.
+        bench
+            .more
+            .push(("GOOGLE_APPLICATION_CREDENTIALS", String::from("/dev/null")));
         let mut editor = bench.editor();
         let told = bench.run(&mut editor);
         assert!(told[0].contains("a tool"), "{kind:?}: {told:#?}");
