@@ -2,7 +2,8 @@
 
 use crate::{LANGUAGES, Language, templates};
 
-/// How many of a file's first lines (and bytes of each) are looked at.
+/// How many of a file's first lines (and bytes of each) are looked at, comments and empty lines not counted: a thread
+/// at the top changes nothing.
 const LINES: usize = 5;
 const WIDTH: usize = 512;
 
@@ -28,21 +29,51 @@ pub fn detect(path: &str, language_id: Option<&str>, head: &str) -> Option<&'sta
 
 /// The row of the SQL that the first lines show.
 fn dialect(found: &'static Language, head: &str) -> &'static Language {
-    let is_mysql = found.name == "sql" && first_lines(head).any(shows_mysql);
-    let mysql = by_name("mysql").filter(|_| is_mysql);
+    let mysql = by_name("mysql").filter(|_| found.name == "sql" && shows_mysql(head));
     mysql.unwrap_or(found)
 }
 
 /// Programs that write it name themselves; others quote no names by `` ` ``.
-fn shows_mysql(line: &str) -> bool {
-    let (code, comment) = line.split_once("--").unwrap_or((line, ""));
-    let comment = comment.trim_start();
+fn shows_mysql(head: &str) -> bool {
     let programs = ["MySQL dump", "MariaDB dump", "phpMyAdmin SQL Dump"];
-    let is_code = |at: usize| code[..at].matches('\'').count().is_multiple_of(2);
-    (code.is_empty() && programs.iter().any(|name| comment.starts_with(name)))
-        || code.starts_with("/*!")
-        || code.contains("ENGINE=")
-        || code.find('`').is_some_and(is_code)
+    let mut inside = false;
+    first_lines(head).any(|(line, _)| {
+        let comment = line.strip_prefix("--").unwrap_or("").trim_start();
+        let of_program = !inside && programs.iter().any(|name| comment.starts_with(name));
+        let code = sql_code(line, &mut inside);
+        of_program
+            || code.starts_with("/*!")
+            || code.contains("ENGINE=")
+            || code.find('`').is_some_and(|at| in_no_string(&code, at))
+    })
+}
+
+/// What of a line is no comment. `inside`: whether the line begins in a block comment, and then whether it ends in one.
+fn sql_code(line: &str, inside: &mut bool) -> String {
+    let mut code = String::new();
+    let mut rest = line;
+    loop {
+        if *inside {
+            let Some((_, behind)) = rest.split_once("*/") else {
+                return code;
+            };
+            rest = behind;
+            *inside = false;
+        }
+        let before = rest.split_once("--").map_or(rest, |(before, _)| before);
+        // What `/*!` begins is code to MySQL.
+        let opens = |at: &usize| !rest[at + 2..].starts_with('!') && in_no_string(before, *at);
+        let Some(at) = before.match_indices("/*").map(|(at, _)| at).find(opens) else {
+            return code + before;
+        };
+        code += &before[..at];
+        rest = &rest[at + 2..];
+        *inside = true;
+    }
+}
+
+fn in_no_string(code: &str, at: usize) -> bool {
+    code[..at].matches('\'').count().is_multiple_of(2)
 }
 
 /// Rows that are more exact than what an editor says: an editor that knows no notebooks shows one as JSON, and
@@ -162,8 +193,13 @@ const C: &[&str] = &[
     "namespace ",
 ];
 
+/// What lines of NASM and MASM begin with, and none of C.
+const ASSEMBLER: &[&str] = &[
+    ";", "%include", "%define", "%macro", "%if", "section ", "global ", "bits ",
+];
+
 /// Endings that more than one language has: the row that claims one has the file, unless one of its first lines
-/// begins with a sign of the other.
+/// begins with a sign of the other. Signs of its own go before those of the languages below them.
 const DISPUTED: &[(&str, &str, &[&str])] = &[
     (
         "m",
@@ -186,6 +222,8 @@ const DISPUTED: &[(&str, &str, &[&str])] = &[
     ("pp", "pascal", &["unit ", "program ", "{$"]),
     ("inc", "php", &["<?"]),
     ("inc", "pascal", &["unit ", "{$"]),
+    // Both have `extern`.
+    ("inc", "assembler", ASSEMBLER),
     ("inc", "cpp", C),
     ("inc", "bash", BITBAKE),
     ("bb", "bash", BITBAKE),
@@ -247,30 +285,55 @@ fn disputed(found: &'static Language, path: &str, head: &str) -> &'static Langua
     let Some((_, ending)) = path.rsplit_once('.') else {
         return found;
     };
-    let mut others = DISPUTED
-        .iter()
-        .filter(|(disputed, ..)| *disputed == ending)
-        .peekable();
-    if others.peek().is_none() || !found.extensions.contains(&ending) {
+    let others = || DISPUTED.iter().filter(|(disputed, ..)| *disputed == ending);
+    if others().next().is_none() || !found.extensions.contains(&ending) {
         return found;
     }
-    // What runs it knows best.
-    if let Some(named) = first_lines(head).next().and_then(by_shebang) {
+    // What runs it knows best; but `node` runs TypeScript too.
+    let has = |name: &str| found.name == name || others().any(|(_, other, _)| *other == name);
+    let program = first_lines(head).next();
+    let named = program.and_then(|(line, _)| by_shebang(line));
+    if let Some(named) = named.filter(|named| has(named.name)) {
         return named;
     }
     let begins = |signs: &[&str]| {
-        first_lines(head).any(|line| signs.iter().any(|sign| line.starts_with(sign)))
+        first_lines(head)
+            .filter(|(_, inside)| !inside)
+            .any(|(line, _)| signs.iter().any(|sign| line.starts_with(sign)))
     };
-    others
+    others()
         .find(|(.., signs)| begins(signs))
         .and_then(|(_, other, _)| by_name(other))
         .unwrap_or(found)
 }
 
-/// The first lines, without a byte-order mark.
-fn first_lines(head: &str) -> impl Iterator<Item = &str> {
+/// The first lines, without a byte-order mark, and whether each begins inside of a block comment. Comments and empty
+/// lines stand among them, and are not counted.
+fn first_lines(head: &str) -> impl Iterator<Item = (&str, bool)> {
     let head = head.strip_prefix('\u{feff}').unwrap_or(head);
-    head.split(['\n', '\r']).take(LINES)
+    let (mut counted, mut close) = (0, None);
+    head.split(['\n', '\r']).map_while(move |line| {
+        let found = (counted < LINES).then_some((line, close.is_some()));
+        counted += usize::from(!is_comment(line, &mut close));
+        found
+    })
+}
+
+/// Whether a line is empty or begins with a comment, of whatever language. `close`: what ends the block comment that
+/// the line begins in, and then the one that it ends in.
+fn is_comment(line: &str, close: &mut Option<&'static str>) -> bool {
+    const BLOCKS: &[(&str, &str)] = &[("/*", "*/"), ("(*", "*)"), ("{", "}"), ("<!--", "-->")];
+    const LEADERS: &[&str] = &["--", "//", "#", ";", "%", "*", "'", "\"", "!"];
+    let line = line.trim_start();
+    if let Some(end) = *close {
+        *close = close.filter(|_| !line.contains(end));
+        return true;
+    }
+    if let Some((open, end)) = BLOCKS.iter().find(|(open, _)| line.starts_with(open)) {
+        *close = (!line[open.len()..].contains(end)).then_some(*end);
+        return true;
+    }
+    line.is_empty() || LEADERS.iter().any(|leader| line.starts_with(leader))
 }
 
 /// A whole name, as written and then without case.
@@ -312,7 +375,11 @@ fn by_extension(name: &str) -> Option<&'static Language> {
 
 fn by_head(head: &str) -> Option<&'static Language> {
     let head = head.strip_prefix('\u{feff}').unwrap_or(head);
-    let lines = || first_lines(head).filter(|line| line.len() <= WIDTH);
+    let lines = || {
+        first_lines(head)
+            .map(|(line, _)| line)
+            .filter(|line| line.len() <= WIDTH)
+    };
     if let Some(found) = lines().next().and_then(by_shebang) {
         return Some(found);
     }
@@ -409,218 +476,4 @@ fn contains(list: &[&str], word: &str) -> bool {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn name(path: &str, id: Option<&str>, head: &str) -> &'static str {
-        detect(path, id, head).map_or("", |language| language.name)
-    }
-
-    #[test]
-    fn a_known_language_id_goes_first() {
-        assert_eq!(name("a.txt", Some("rust"), ""), "rust");
-        assert_eq!(name("a.js", Some("typescriptreact"), ""), "tsx");
-        assert_eq!(name("a.py", Some("plaintext"), ""), "python");
-        assert_eq!(name("a.C", Some("c"), ""), "c");
-        assert_eq!(name("a.ipynb", Some("json"), ""), "notebook");
-        assert_eq!(name("package.json", Some("jsonc"), ""), "jsonc");
-        assert_eq!(name("package.json", Some("json"), ""), "json");
-        assert_eq!(name(".vscode/a.json", Some("json"), ""), "jsonc");
-        assert_eq!(name("a.ipynb", Some("python"), ""), "python");
-        assert_eq!(name("a.s", Some("asm"), ""), "gas");
-        assert_eq!(name("a.asm", Some("asm"), ""), "assembler");
-        assert_eq!(name("a.sql", Some("sql"), "-- MySQL dump\n"), "mysql");
-        assert_eq!(name("a.sql", Some("pgsql"), "-- MySQL dump\n"), "sql");
-        assert_eq!(name("go.mod", Some("go.mod"), ""), "gomod");
-    }
-
-    #[test]
-    fn then_the_name_and_the_extension() {
-        for (path, language) in [
-            ("src/main.rs", "rust"),
-            ("C:\\src\\main.rs", "rust"),
-            ("Makefile", "makefile"),
-            ("makefile.am", "makefile"),
-            ("Dockerfile.dev", "dockerfile"),
-            ("requirements.py", "python"),
-            ("MakefileParser", ""),
-            ("CMakeLists.txt", "cmake"),
-            ("a.C", "cpp"),
-            ("a.c", "c"),
-            ("a.R", "r"),
-            ("A.PY", "python"),
-            ("a.blade.php", "blade"),
-            ("a.d.ts", "typescript"),
-            ("config.yml.example", "yaml"),
-            ("Cargo.lock", "toml"),
-            (".env.local", "dotenv"),
-            (".bashrc", "bash"),
-            ("a.tsx", "tsx"),
-            ("a.ipynb", "notebook"),
-            ("a.yml.j2", "yaml"),
-            ("Dockerfile.j2", "dockerfile"),
-            ("a.js.erb", "javascript"),
-            ("a.html.erb", "erb"),
-            ("a.md.tmpl", "go-template"),
-            ("a.txt.tmpl", "go-template"),
-            ("a.j2", "jinja"),
-            ("package.json", "json"),
-            ("tsconfig.json", "jsonc"),
-            ("tsconfig.base.json", "jsonc"),
-            ("tsconfig-base.json", "jsonc"),
-            ("a/.vscode/settings.json", "jsonc"),
-            ("a/settings.json", "json"),
-            ("dark-color-theme.json", "jsonc"),
-            (".eslintrc.json", "jsonc"),
-            ("a.jsonl", "json"),
-            ("a.tsv", "csv"),
-            ("requirements.txt", "conf"),
-            ("a/go.mod", "gomod"),
-            ("go.work", "gomod"),
-            ("a.mod", "modula"),
-            ("a.S", "gas"),
-            ("a.asm", "assembler"),
-            ("BUILD.gn", "gn"),
-            ("a.lds", "linker-script"),
-            ("a.m4", "m4"),
-            ("a.raml", "yaml"),
-            ("dune-project", "dune"),
-            ("notes.txt", ""),
-            ("no_extension", ""),
-            ("", ""),
-            ("a.", ""),
-        ] {
-            assert_eq!(name(path, None, ""), language, "{path}");
-        }
-    }
-
-    #[test]
-    fn then_the_first_lines() {
-        for (head, language) in [
-            ("#!/bin/sh\n", "bash"),
-            ("#!/usr/bin/env python3.12\n", "python"),
-            ("#!/usr/bin/env -S FOO=1 deno run\n", "typescript"),
-            ("\u{feff}#!/usr/bin/perl -w\r\n", "perl"),
-            ("# vim: set ft=ruby ts=2:\n", "ruby"),
-            ("/* vi:syntax=cpp */", "cpp"),
-            ("\n\n// -*- mode: c++; tab-width: 4 -*-\n", "cpp"),
-            (";; -*- Emacs-Lisp -*-\n", "elisp"),
-            ("#compdef foo\n", "bash"),
-            ("<?php\n", "php"),
-            ("<?xml version=\"1.0\"?>", "xml"),
-            ("a\nb\nc\nd\ne\n# vim: ft=ruby\n", ""),
-            ("#!", ""),
-            ("-*-", ""),
-            ("vim:", ""),
-        ] {
-            assert_eq!(name("x", None, head), language, "{head:?}");
-        }
-    }
-
-    #[test]
-    fn first_lines_decide_where_two_languages_have_an_ending() {
-        for (path, head, language) in [
-            ("a.m", "#import <Foundation/Foundation.h>\n", "objective-c"),
-            ("a.m", "// AUTHOR: why?\n", "objective-c"),
-            ("a.m", "% AUTHOR: why?\nfunction a\n", "matlab"),
-            ("a.m", "(* AUTHOR: why? *)\n", "mathematica"),
-            ("a.pl", ":- module(a, []).\n", "prolog"),
-            ("a.pl", "use strict;\n", "perl"),
-            ("a.v", "Require Import List.\n", "coq"),
-            ("a.v", "module a;\n", "verilog"),
-            ("a.ts", "<?xml version=\"1.0\"?>\n", "xml"),
-            ("a.ts", "import a from 'a';\n", "typescript"),
-            ("a.pp", "unit A;\n", "pascal"),
-            ("a.pp", "class a {\n", "puppet"),
-            ("a.fs", "module A\n", "fsharp"),
-            ("a.fs", "#version 330\n", "glsl"),
-            ("a.cl", "(defun a ())\n", "lisp"),
-            ("a.cl", "__kernel void a() {}\n", "c"),
-            ("a.pl", "#!/usr/bin/perl\n% AUTHOR: why?\n", "perl"),
-            ("a.pl", "use strict;\n%h = (a => 1);\n", "perl"),
-            ("a.pl", "% AUTHOR: why?\na(b).\n", "prolog"),
-            ("a.ll", "; ModuleID = 'a'\n", "llvm"),
-            ("a.ll", "%{\n#include <a>\n", "yacc"),
-            ("a.bb", "SUMMARY = \"a\"\n", "bash"),
-            ("a.bb", "#!/usr/bin/env bb\n# a\n", "clojure"),
-            ("a.bb", "(ns a)\n", "clojure"),
-            ("a.def", "// AUTHOR: why?\nX(a)\n", "cpp"),
-            ("a.def", "LIBRARY a\n", "module-definition"),
-            ("a.def", "DEFINITION MODULE a;\n", "modula"),
-            ("a.cls", "public class A {\n", "apex"),
-            ("a.cls", "' AUTHOR: why?\n", "vb"),
-            ("a.cls", "\\NeedsTeXFormat{LaTeX2e}\n", "latex"),
-            ("a.inc", "#ifndef A\n", "cpp"),
-            ("a.inc", "require b.inc\n", "bash"),
-            ("a.inc", "; a\n", "assembler"),
-            ("a.sql", "-- MySQL dump 10.13\n", "mysql"),
-            ("a.sql", "INSERT INTO `a` VALUES (1);\n", "mysql"),
-            ("a.sql", "CREATE TABLE a (b int) ENGINE=InnoDB;\n", "mysql"),
-            ("a.sql", "SELECT 1; -- `a`\n", "sql"),
-            ("a.sql", "SELECT 'use `a`';\n", "sql"),
-        ] {
-            assert_eq!(name(path, None, head), language, "{path} {head:?}");
-        }
-        for (ending, other, _) in DISPUTED {
-            let owner = by_extension(&format!("a.{ending}"));
-            assert!(owner.is_some_and(|row| row.name != *other), "{ending}");
-            assert!(by_name(other).is_some(), "{other}");
-        }
-    }
-
-    /// What two rows claim, the first would have without a word: [`DISPUTED`] is the place for it.
-    #[test]
-    fn no_two_rows_claim_the_same() {
-        let lists: [fn(&Language) -> &'static [&'static str]; 4] = [
-            |l| l.extensions,
-            |l| l.file_names,
-            |l| l.shebangs,
-            |l| l.ids,
-        ];
-        for list in lists {
-            let mut claimed = std::collections::BTreeMap::new();
-            for language in LANGUAGES {
-                for word in list(language) {
-                    if let Some(other) = claimed.insert(*word, language.name) {
-                        panic!("{other} and {} claim {word}", language.name);
-                    }
-                }
-            }
-        }
-    }
-
-    #[test]
-    fn rows_are_well_formed() {
-        for (at, language) in LANGUAGES.iter().enumerate() {
-            assert!(
-                LANGUAGES[..at]
-                    .iter()
-                    .all(|other| other.name != language.name),
-                "{} twice",
-                language.name
-            );
-            assert!(!language.reply.open.is_empty(), "{}", language.name);
-            assert!(
-                language.comments.is_empty() || language.grammar.is_some(),
-                "{}",
-                language.name
-            );
-            for leaders in language.line.windows(2) {
-                let (first, second) = (leaders[0].open, leaders[1].open);
-                assert!(
-                    first == second || !second.starts_with(first),
-                    "{}: {first} hides {second}",
-                    language.name
-                );
-            }
-            for blocks in language.block.windows(2) {
-                assert!(
-                    !blocks[1].open.starts_with(blocks[0].open),
-                    "{}: {}",
-                    language.name,
-                    blocks[1].open
-                );
-            }
-        }
-    }
-}
+mod tests;

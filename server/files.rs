@@ -235,13 +235,10 @@ pub fn as_text(name: &OsStr) -> Cow<'_, str> {
     Cow::Owned(text)
 }
 
-/// The first lines of a text, where a shebang or a modeline would be.
+/// The beginning of a text, where a shebang, a modeline or another sign of its language would be: with room for a
+/// thread above it.
 pub fn head(text: &str) -> &str {
-    let end = text
-        .match_indices('\n')
-        .nth(4)
-        .map_or(text.len(), |(at, _)| at);
-    let mut end = end.min(1024);
+    let mut end = text.len().min(8 * 1024);
     while !text.is_char_boundary(end) {
         end -= 1;
     }

@@ -58,11 +58,15 @@ pub(crate) const ROWS: &[Language] = &[
         reply: to_line_end("--"),
         ..BASE
     },
-    // Told from `sql` by its first lines: a backslash escapes in its strings.
+    // Told from `sql` by its first lines: a backslash escapes in its strings. `#>` is an operator of PostgreSQL.
     Language {
         name: "mysql",
         ids: &["mariadb"],
-        line: &[line("--"), at("#", Place::AfterBlank)],
+        line: &[
+            line("--"),
+            at("#", Place::NotBefore(b'>')),
+            at("#", Place::LineStart),
+        ],
         block: C_BLOCK,
         strings: &[long("'"), long("\""), raw("`", "`")],
         reply: to_line_end("--"),

@@ -114,14 +114,14 @@ pub(crate) const ROWS: &[Language] = &[
         reply: to_line_end(";"),
         ..BASE
     },
-    // Which mark begins a line comment differs by processor: `;` parts statements on most, `#` and `@` begin operands on
-    // others. `/* */` is one on all.
+    // Which mark begins a line comment differs by processor: `;` parts statements on most (directly behind one it is
+    // taken for that), `#` and `@` begin operands on others. `/* */` is one on all.
     Language {
         name: "gas",
         extensions: &["s", "S"],
         ids: &["gas"],
         line: &[
-            line(";"),
+            at(";", Place::AfterBlank),
             line("//"),
             at("##", Place::AfterBlank),
             at("# ", Place::AfterBlank),

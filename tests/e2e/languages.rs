@@ -75,6 +75,52 @@ fn a_module_file_of_go_has_the_comments_of_go() {
 }
 
 #[test]
+fn a_long_thread_at_the_top_leaves_a_file_in_its_language() {
+    let workspace = Workspace::new();
+    for (file, text) in [
+        (
+            "a.sql",
+            "CREATE TABLE t (\n a text\n) ENGINE=InnoDB;\nINSERT INTO t VALUES ('it\\'s');\n-- AUTHOR: why?\n",
+        ),
+        (
+            "a.pp",
+            "unit Foo;\n\ninterface\n\n// AUTHOR: why?\nimplementation\n",
+        ),
+        ("script", "x = 1\n# vim: ft=ruby\ny = 2 # AUTHOR: why?\n"),
+    ] {
+        workspace.write(file, text);
+        let (_, error) = postil(&workspace, &["new", &format!("{file}:1"), "why so?"]);
+        assert!(error.is_empty(), "{file}: {error}");
+        answer(&workspace, file, "So.\nAnd so.\nAnd more.\nThat is all.");
+        let (list, _) = postil(&workspace, &["threads", file]);
+        let text = workspace.read(file);
+        assert_eq!(list["summary"]["total"], 2, "{text}{list}");
+    }
+}
+
+#[test]
+fn comments_are_read_by_the_rules_of_the_language_that_a_file_is_in() {
+    let workspace = Workspace::new();
+    for (file, text) in [
+        ("a.inc", "; a\nextern printf\nmain: ; AUTHOR: why?\n"),
+        (
+            "a.sql",
+            "/* Adds `age`. */\nSELECT data #>> '{a}' FROM t; -- AUTHOR: why?\n",
+        ),
+        ("a.s", "  nop; nop # AUTHOR: why?\n"),
+        ("b.s", "  mov a, b ; AUTHOR: why?\n"),
+        (
+            "a.ts",
+            "#!/usr/bin/env node\nlet a = <T>(b: T): T => b; // AUTHOR: why?\n",
+        ),
+    ] {
+        workspace.write(file, text);
+        let (list, _) = postil(&workspace, &["threads", file]);
+        assert_eq!(list["summary"]["total"], 1, "{text}{list}");
+    }
+}
+
+#[test]
 fn a_file_whose_comments_are_not_known_is_left_as_it_is() {
     let workspace = Workspace::new();
     workspace.write("a.xyz", "b = 1\n");
