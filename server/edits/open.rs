@@ -1,7 +1,7 @@
 //! A new thread.
 
 use super::form::{Form, leader_of_unknown, other_leader};
-use super::place::{behind_blank, continues, first_allowed};
+use super::place::{behind_blank, continues, far_word, first_allowed};
 use super::verify::{after, breaks, holds};
 use super::{Refused, Source, Style, Written, merged, notebook, said};
 use crate::text::Edit;
@@ -36,13 +36,14 @@ pub fn new_thread(
     let start = start_of(source.text, line)?;
     let all = scan::scan(source.path, source.text, source.syntax);
     let expected = [(Role::Author, None, said.join("\n"))];
-    let asked = start_above_thread(&all, start).max(first_allowed(source));
+    let first = first_allowed(source);
+    let asked = start_above_thread(&all, start).max(first);
     let asked = behind_blank(source, asked);
     // What reads back, but is an error to the grammar.
     let mut broken = None;
     // Where no comment can stand at one place in it, none can at another.
     let mut token = 0..0;
-    for at in places(source, asked) {
+    for at in places(source, first, asked) {
         if token.start < at && at < token.end {
             continue;
         }
@@ -96,14 +97,22 @@ pub fn new_thread(
     }
 }
 
-/// The line asked for, those above it, nearest first, then those below; none that continues the one above it. Last,
-/// where the text ends without a line end, that end.
-fn places(source: Source, asked: usize) -> impl Iterator<Item = usize> {
+/// The line asked for, those above it, nearest first, down to the `first` that a comment may stand above, then those
+/// below; none that continues the one above it. Last, where the text ends without a line end, that end.
+fn places(source: Source, first: usize, asked: usize) -> impl Iterator<Item = usize> {
     let text = source.text;
-    let up = move |at: &usize| previous_end(text, *at).map(|end| line_start(text, end));
-    let down = move |at: &usize| next_line(text, line_end(text, *at));
+    let up = move |at: &usize| {
+        let end = far_word(source, *at).map(|word| word.start);
+        let end = end.or_else(|| previous_end(text, *at))?;
+        Some(line_start(text, end))
+    };
+    let down = move |at: &usize| {
+        let end = far_word(source, *at).map_or(*at, |word| word.end);
+        next_line(text, line_end(text, end))
+    };
     let apart = move |at: &usize| !continues(source, *at);
     std::iter::successors(Some(asked), up)
+        .take_while(move |at| *at >= first)
         .filter(apart)
         .take(CLIMB)
         .chain(

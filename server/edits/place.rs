@@ -1,5 +1,7 @@
 //! Between which lines a comment may come.
 
+use std::ops::Range;
+
 use super::Source;
 use crate::threads::lines::{line_end, line_start, next_line, previous_end};
 
@@ -41,6 +43,15 @@ pub(super) fn continues(source: Source, start: usize) -> bool {
             }
             _ => false,
         }
+}
+
+/// What the line that begins at `start` stands in, where no line of it can be a comment and there are too many of them to
+/// be tried one after the other.
+pub(super) fn far_word(source: Source, start: usize) -> Option<Range<usize>> {
+    let language = source.syntax.language()?;
+    (language.name == "tcl")
+        .then(|| tcl::far_word(source.text, start))
+        .flatten()
 }
 
 /// An empty line that still belongs to what stands above it: the line behind it, where that does not.

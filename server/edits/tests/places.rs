@@ -149,6 +149,27 @@ fn a_new_thread_goes_below_what_has_to_be_the_first() {
     below("a.mdx", front, "{/* AUTHOR: why? */}", "\n# Text\n");
     below("a.html", front, "<!-- AUTHOR: why? -->", "<p>\n");
     below("a.scss", "---\n---\n", "// AUTHOR: why?", "a { b: c }\n");
+    let doctype = "<!DOCTYPE html PUBLIC \"-//W3C//DTD HTML 4.01//EN\"\n  \"strict.dtd\">\n";
+    below("a.html", doctype, "<!-- AUTHOR: why? -->", "<p>\n");
+    // Where what has to be the first has a thread behind it.
+    for (path, text, said) in [
+        (
+            "a.php",
+            "<?php // AUTHOR: who?\n// AGENT: Yes.\n// AUTHOR:\nnamespace A;\n",
+            "// AUTHOR: why?\nnamespace A;\n",
+        ),
+        (
+            "a.xml",
+            "<?xml version=\"1.0\"?> <!-- AUTHOR: who? -->\n<!-- AGENT: Yes. -->\n<!-- AUTHOR: -->\n<a/>\n",
+            "<!-- AUTHOR: why? -->\n<a/>\n",
+        ),
+    ] {
+        let rest = said.lines().last().unwrap();
+        let head = text.strip_suffix(&format!("{rest}\n")).unwrap();
+        for line in 0..4 {
+            assert_eq!(begun(path, text, line), format!("{head}\n{said}"), "{line}");
+        }
+    }
     // These three hyphens are none of front matter.
     for (path, text, said) in [
         ("a.yaml", "---\na: 1\n---\nb: 1\n", "# AUTHOR: why?\n"),
@@ -222,6 +243,8 @@ fn in_tcl_a_new_thread_goes_into_no_list() {
         "set a 1\narray set b {\n  c {d e}\n  f g\n}\n",
         "set a 1\nproc f {b\n  c} {\n}\n",
         "set a 1\nif {$a\n  && $a} {\n}\n",
+        "set a 1\nswitch -glob -- [string tolower $a] {\n  x {\n  }\n}\n",
+        "set a 1\nforeach {k v} {\n  a 1\n} {\n}\n",
     ] {
         let after = begun("a.tcl", text, 2);
         assert_eq!(after, text.replacen('\n', "\n# AUTHOR: why?\n", 1));
@@ -231,4 +254,24 @@ fn in_tcl_a_new_thread_goes_into_no_list() {
         let after = begun("a.tcl", body, line);
         assert_eq!(after.lines().nth(line), Some("# AUTHOR: why?"), "{after}");
     }
+    for body in [
+        "foreach y [list 1 2] {\n  puts $y\n}\n",
+        "foreach x {\n} {\n  puts $x\n}\n",
+        "foreach {k v} \"a ; b\" {\n  puts $k\n}\n",
+        "foreach x \\\n    [split $a \";\"] {\n  puts $x\n}\n",
+        "while [a] {\n  puts $x\n}\n",
+        "switch $a 1 {\n  puts 1\n}\n",
+        "if {$a} {\n  puts 1\n} else {\n  puts 2\n}\n",
+    ] {
+        let line = body.lines().count() - 2;
+        let after = begun("a.tcl", body, line);
+        assert_eq!(after.lines().nth(line), Some("# AUTHOR: why?"), "{after}");
+    }
+    let text = "if {$a} {\n} elseif {\n  $b} {\n}\n";
+    let after = begun("a.tcl", text, 2);
+    assert_eq!(after, text.replacen('\n', "\n# AUTHOR: why?\n", 1));
+    // Of a list that is longer than what is looked through line for line.
+    let long = format!("set a 1\nset b {{\n{}}}\n", "  c d\n".repeat(20_000));
+    let after = begun("a.tcl", &long, 15_000);
+    assert_eq!(after, long.replacen('\n', "\n# AUTHOR: why?\n", 1));
 }
