@@ -14,19 +14,36 @@ struct Words {
     anywhere: &'static [&'static str],
 }
 
+const SCRIPTS: &[&str] = &[
+    "javascript",
+    "typescript",
+    "jsx",
+    "tsx",
+    "vue",
+    "svelte",
+    "astro",
+    "html",
+    "php",
+];
+
+/// In block comments only, and only where the comment begins.
+const OF_BLOCKS: Words = Words {
+    languages: SCRIPTS,
+    leaders: &["/*", "{/*"],
+    beginnings: &[
+        "eslint ",
+        "global ",
+        "globals ",
+        "exported ",
+        "jshint ",
+        "jslint ",
+    ],
+    anywhere: &[],
+};
+
 const WORDS: &[Words] = &[
     Words {
-        languages: &[
-            "javascript",
-            "typescript",
-            "jsx",
-            "tsx",
-            "vue",
-            "svelte",
-            "astro",
-            "html",
-            "php",
-        ],
+        languages: SCRIPTS,
         leaders: &[],
         beginnings: &[
             "eslint-",
@@ -38,7 +55,6 @@ const WORDS: &[Words] = &[
             "<amd-",
         ],
         anywhere: &[
-            "@ts-",
             "@jsx",
             "@flow",
             "@noflow",
@@ -47,30 +63,6 @@ const WORDS: &[Words] = &[
             "__pure__",
             "__no_side_effects__",
         ],
-    },
-    // In block comments only.
-    Words {
-        languages: &[
-            "javascript",
-            "typescript",
-            "jsx",
-            "tsx",
-            "vue",
-            "svelte",
-            "astro",
-            "html",
-            "php",
-        ],
-        leaders: &["/*", "{/*"],
-        beginnings: &[
-            "eslint ",
-            "global ",
-            "globals ",
-            "exported ",
-            "jshint ",
-            "jslint ",
-        ],
-        anywhere: &[],
     },
     Words {
         languages: &["html", "markdown", "vue", "svelte", "astro", "php"],
@@ -109,7 +101,7 @@ const WORDS: &[Words] = &[
             "distutils:",
             "pragma:",
         ],
-        anywhere: &["pylint:", "isort:", "coding:", "coding="],
+        anywhere: &["pylint:", "isort:"],
     },
     Words {
         languages: &["ruby", "crystal", "erb"],
@@ -123,13 +115,13 @@ const WORDS: &[Words] = &[
             "typed:",
             "steep:",
         ],
-        anywhere: &["coding:", "coding="],
+        anywhere: &[],
     },
     Words {
         languages: &["perl"],
         leaders: &[],
         beginnings: &["no critic"],
-        anywhere: &["coding:", "coding="],
+        anywhere: &[],
     },
     Words {
         languages: &["go"],
@@ -212,13 +204,26 @@ const WORDS: &[Words] = &[
 ];
 
 /// The bytes of `line` to escape, in a comment that `open` begins; `begins`: nothing but blanks and leaders stands
-/// before the line in its comment.
-pub(super) fn marks(language: &str, open: &str, line: &str, begins: bool) -> Vec<usize> {
+/// before it in its line; `inside`: other lines stand before it in its comment.
+pub(super) fn marks(
+    language: &str,
+    open: &str,
+    line: &str,
+    begins: bool,
+    inside: bool,
+) -> Vec<usize> {
     let lower = line.to_ascii_lowercase();
     let mut marks = of_editors(line, &lower);
+    if matches!(
+        language,
+        "python" | "starlark" | "mojo" | "ruby" | "crystal" | "erb"
+    ) {
+        marks.extend(encodings(&lower));
+    }
     let start = line.len() - line.trim_start_matches(['*', '#', '!', ' ', '\t']).len();
     let rest = lower.get(start..).unwrap_or_default();
-    let heeded = WORDS.iter().filter(|words| {
+    let of_blocks = (!inside).then_some(&OF_BLOCKS);
+    let heeded = WORDS.iter().chain(of_blocks).filter(|words| {
         words.languages.contains(&language)
             && (words.leaders.is_empty() || words.leaders.iter().any(|l| open.starts_with(l)))
     });
@@ -236,6 +241,7 @@ pub(super) fn marks(language: &str, open: &str, line: &str, begins: bool) -> Vec
         _ if !begins => None,
         "restructuredtext" => explicit_markup(rest),
         "perl" => line_number(rest),
+        _ if SCRIPTS.contains(&language) => of_typescript(&lower, inside),
         "gas" if open.starts_with('#') => rest
             .starts_with(|c: char| c.is_ascii_digit())
             .then(|| rest.find('"'))
@@ -284,6 +290,27 @@ fn explicit_markup(rest: &str) -> Option<usize> {
     let bare = name.strip_suffix(' ').unwrap_or(name);
     let ends = behind.is_empty() || behind.starts_with([' ', '\t']);
     (ends && !bare.is_empty() && !bare.contains([' ', '\t'])).then_some(name.len() + 1)
+}
+
+/// `coding: utf-8`, `fileencoding=latin-1`: only where a name follows.
+fn encodings(lower: &str) -> impl Iterator<Item = usize> {
+    lower.match_indices("coding").filter_map(|(at, _)| {
+        let rest = lower.get(at..)?;
+        let mark = at + word_at(rest, "coding:").or_else(|| word_at(rest, "coding="))?;
+        let name = lower.get(mark + 1..)?.trim_start_matches([' ', '\t']);
+        name.starts_with(|c: char| c.is_ascii_alphanumeric() || "-_.".contains(c))
+            .then_some(mark)
+    })
+}
+
+/// `@ts-ignore` where a comment, or the last line of one, begins: before it slashes may stand, too.
+fn of_typescript(lower: &str, inside: bool) -> Option<usize> {
+    let mut rest = lower.trim_start();
+    if inside {
+        rest = rest.trim_start_matches(['/', '*']).trim_start();
+    }
+    let at = word_at(rest, "@ts-")?;
+    Some(lower.len() - rest.len() + at)
 }
 
 /// `# line 42 "other.pl"`

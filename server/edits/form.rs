@@ -48,6 +48,8 @@ pub(super) struct Form {
     pub hazards: Hazards,
     /// A leader inside the block that a text could be taken for.
     inner: bool,
+    /// The lines are some of one comment.
+    inside: bool,
     /// The row of the text, and what the comment begins with.
     language: &'static str,
     open: String,
@@ -121,6 +123,7 @@ impl Form {
             after,
             hazards: hazards(source, open, close, block),
             inner: block,
+            inside: false,
             language: name(source),
             open: open.to_owned(),
         }
@@ -150,6 +153,7 @@ impl Form {
             after: String::new(),
             hazards: hazards(source, open, close, true),
             inner: true,
+            inside: true,
             language: name(source),
             open: open.to_owned(),
         }
@@ -188,7 +192,7 @@ impl Form {
 
     /// What would tell whoever reads the file something, at the start of a comment or behind a marker.
     pub fn directives(&self, line: &str, begins: bool) -> Vec<usize> {
-        directives::marks(self.language, &self.open, line, begins)
+        directives::marks(self.language, &self.open, line, begins, self.inside)
     }
 
     /// Where the colon is of the marker that a continuation line would be taken for.

@@ -72,6 +72,18 @@ fn a_line_of_an_answer_is_no_directive() {
         ),
         (
             "a.ts",
+            "/* AUTHOR: why?\n */\n",
+            "// @ts-ignore",
+            "@ts&#045;ignore",
+        ),
+        (
+            "a.ts",
+            "/* AUTHOR: why?\n */\n",
+            "@ts-ignore",
+            "@ts&#045;ignore",
+        ),
+        (
+            "a.ts",
             "/// AUTHOR: why?\n",
             "<reference path=\"b.d.ts\" />",
             "&#060;reference path=\"b.d.ts\"",
@@ -111,6 +123,24 @@ fn a_line_of_an_answer_is_no_directive() {
             "# AUTHOR: why?\n",
             "so pylint: disable=all",
             "so pylint&#058; disable=all",
+        ),
+        (
+            "a.py",
+            "# AUTHOR: why?\n",
+            "so fileencoding= Latin-1",
+            "so fileencoding&#061; Latin-1",
+        ),
+        (
+            "a.rb",
+            "# AUTHOR: why?\n",
+            "-*- coding: utf-8",
+            "&#045; coding&#058; utf-8",
+        ),
+        (
+            "a.rs",
+            "/** AUTHOR: why?\n */\nfn a() {}\n",
+            "```",
+            "``&#096;",
         ),
         (
             "a.py",
@@ -208,6 +238,15 @@ fn words_that_are_no_directive_stay() {
         ("a.py", "# AUTHOR: why?\n", "types: none"),
         ("a.ts", "// AUTHOR: why?\n", "the eslint-plugin says so"),
         ("a.ts", "// AUTHOR: why?\n", "global state"),
+        ("a.ts", "/* AUTHOR: why?\n */\n", "Global state is shared"),
+        ("a.ts", "// AUTHOR: why?\n", "The `@ts-ignore` hides it"),
+        ("a.py", "# AUTHOR: why?\n", "Pass encoding=\"utf-8\" here"),
+        (
+            "a.rb",
+            "# AUTHOR: why?\n",
+            "Ask for the encoding: \"utf-8\"",
+        ),
+        ("a.pl", "# AUTHOR: why?\n", "Pass encoding=utf-8 here"),
         ("a.rs", "// AUTHOR: why?\n", "regex: a neovim: b"),
         ("a.pl", "# AUTHOR: why?\n", "line by line"),
         ("a.rb", "# AUTHOR: why?\n", "see frozen_string_literal"),
@@ -215,6 +254,8 @@ fn words_that_are_no_directive_stay() {
     ] {
         assert_eq!(written(path, asked, line), line, "{path}");
     }
+    let shown = written("a.ts", "// AUTHOR: why?\n", "// @ts-ignore");
+    assert_eq!(shown, "@ts-ignore");
 }
 
 /// The first line of a message has its marker before it: only what counts anywhere in a line is heeded.
