@@ -98,9 +98,9 @@ fn remove(
     }
 }
 
-/// The empty lines that go with these threads: those that kept them apart from each other or from the ones that stay.
-/// None that the author may have had: without the threads there would be two of them in a row, or one would be the first
-/// or the last line of the text.
+/// The empty lines that go with these threads: those that kept them apart from each other or from the ones that stay,
+/// where without the threads there would be two of them in a row, or one would be the first or the last line of the text.
+/// One of the author's goes, too, where it stood there: nothing tells it from one that kept threads apart.
 fn separators(text: &str, gone: &[(usize, Found)], kept: &[(usize, Found)]) -> Vec<Edit> {
     let mut all: Vec<(usize, &Found, bool)> = Vec::with_capacity(gone.len() + kept.len());
     all.extend(gone.iter().map(|(at, found)| (*at, found, true)));

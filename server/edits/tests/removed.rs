@@ -101,7 +101,8 @@ fn what_would_turn_the_rest_of_a_comment_into_code_is_not_removed() {
     );
 }
 
-/// The empty line that keeps two threads apart goes with one of them, where the author can have had none there.
+/// The empty line that keeps two threads apart goes with one of them, where it would be a second one in a row, or the
+/// first or last line.
 #[test]
 fn an_empty_line_between_two_threads_goes_with_one_of_them() {
     let text = "# AUTHOR: one?\nx = 1  # AUTHOR: two?\ny = 2\n";
@@ -144,7 +145,7 @@ fn an_empty_line_between_two_threads_goes_with_one_of_them() {
         ),
         "int a;\n"
     );
-    // The author may have had these.
+    // There it would be the only one.
     for (text, left) in [
         ("a\n# AUTHOR: 1?\n\n# AUTHOR: 2?\nb\n", "a\n\nb\n"),
         ("# AUTHOR: 1?\n\nb\n", "\nb\n"),
