@@ -246,7 +246,7 @@ impl Deed {
 /// Every tool there is, and what the settings say of them.
 pub struct Registry {
     tools: Vec<Arc<dyn Tool>>,
-    settings: Settings,
+    settings: Arc<Settings>,
 }
 
 /// These change what the calls beside them mean, so a batch with one of them runs in order.
@@ -258,17 +258,18 @@ const AT_ONCE: usize = 16;
 impl Registry {
     /// With the user's permissions; a tool that is switched off is refused.
     pub fn new(settings: &Settings) -> Self {
+        let shared = Arc::new(settings.clone());
         Self {
             tools: vec![
                 Arc::new(file_read::FileRead),
                 Arc::new(file_write::FileWrite),
                 Arc::new(file_edit::FileEdit),
                 Arc::new(patch_apply::PatchApply),
-                Arc::new(grep::Grep::new(settings)),
+                Arc::new(grep::Grep::new(Arc::clone(&shared))),
                 Arc::new(glob::Glob),
                 Arc::new(list_files::ListFiles),
                 Arc::new(git_status::GitStatus),
-                Arc::new(lsp::Lsp::new(settings)),
+                Arc::new(lsp::Lsp::new(Arc::clone(&shared))),
                 Arc::new(think::Think),
                 Arc::new(ask_user::AskUser),
                 Arc::new(todo::TodoRead),
@@ -287,7 +288,7 @@ impl Registry {
                 Arc::new(http_request::HttpRequest::new(settings)),
                 Arc::new(consult::Consult::default()),
             ],
-            settings: settings.clone(),
+            settings: shared,
         }
     }
 

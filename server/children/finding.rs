@@ -205,8 +205,10 @@ impl Children {
         let workspaces = self.shared.workspaces();
         let path = os::search_path(&std::env::var_os("PATH").unwrap_or_default(), &workspaces);
         for row in rows {
-            let root = registry::root(file, folder, &row.root_markers);
-            let by_path = || [&*root, folder].into_iter().find_map(toolchain::by_path);
+            let by_path = || {
+                let root = registry::root(file, folder, &row.root_markers);
+                [&*root, folder].into_iter().find_map(toolchain::by_path)
+            };
             for program in registry::programs(&row.command, &path) {
                 let is_proxy = registry::is_rustup_proxy(&program);
                 if is_proxy && let Some(file) = by_path() {

@@ -40,10 +40,8 @@ pub(super) struct Grep {
 }
 
 impl Grep {
-    pub(super) fn new(settings: &Settings) -> Self {
-        Self {
-            settings: Arc::new(settings.clone()),
-        }
+    pub(super) fn new(settings: Arc<Settings>) -> Self {
+        Self { settings }
     }
 }
 

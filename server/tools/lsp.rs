@@ -152,10 +152,8 @@ pub(super) struct Lsp {
 }
 
 impl Lsp {
-    pub(super) fn new(settings: &Settings) -> Self {
-        Self {
-            settings: Arc::new(settings.clone()),
-        }
+    pub(super) fn new(settings: Arc<Settings>) -> Self {
+        Self { settings }
     }
 }
 

@@ -268,7 +268,7 @@ impl Plan {
     /// Whether the file that is to be edited is not there any more.
     fn is_gone(&self, cx: &Context) -> bool {
         let is_edit = self.planned.before.is_some() && self.from.is_none();
-        is_edit && matches!(cx.tree.read(&self.path), Err(FileError::NotFound(_)))
+        is_edit && !self.path.exists() && cx.tree.open_as(&self.path).is_none()
     }
 
     /// The file that is to be edited, where the author has renamed it meanwhile.

@@ -327,7 +327,7 @@ async fn what_cannot_be_granted_is_asked_each_time_whatever_the_rules() {
         permission: Some(Action::Allow),
         ..Settings::default()
     };
-    s.bench.registry.settings = settings;
+    s.bench.registry.settings = settings.into();
     for _ in 0..2 {
         let question = async {
             let question = s.author.asked().await;
