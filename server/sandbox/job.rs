@@ -31,6 +31,8 @@ const GUARD: u32 = 10;
 const REFUSED: usize = 20;
 /// Guarded files that the author is told of at a time.
 const TOLD: usize = 5;
+/// What sets up a sandbox has so long before it is not waited for.
+const SET_UP: Duration = Duration::from_secs(5);
 /// A command that was ended is gone within so long, or we go on without it.
 pub(super) const GONE: Duration = Duration::from_secs(2);
 
@@ -42,7 +44,7 @@ pub struct Job {
     output: Mutex<Output>,
     /// Output came, or the end.
     news: Notify,
-    end: watch::Sender<Option<End>>,
+    stage: watch::Sender<Stage>,
     stop: CancellationToken,
     /// Why it was ended, the first word that counts.
     why: Mutex<Option<String>>,
@@ -57,6 +59,14 @@ struct Refused {
     fresh: Vec<String>,
     /// Not kept any more.
     more: bool,
+}
+
+#[derive(Debug)]
+enum Stage {
+    /// Its sandbox is set up.
+    Starting,
+    Running,
+    Over(End),
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -109,7 +119,7 @@ impl Job {
             begun: Instant::now(),
             output: Mutex::default(),
             news: Notify::new(),
-            end: watch::Sender::new(None),
+            stage: watch::Sender::new(Stage::Starting),
             stop,
             why: Mutex::default(),
             refused: Mutex::default(),
@@ -160,18 +170,36 @@ impl Job {
     }
 
     pub fn has_ended(&self) -> bool {
-        self.end.borrow().is_some()
+        matches!(*self.stage.borrow(), Stage::Over(_))
     }
 
     /// `false`: it has ended and was never begun, for its sandbox could not be set up.
     pub fn was_run(&self) -> bool {
-        let end = self.end.borrow();
-        end.as_ref().is_none_or(|end| end.not_run.is_none())
+        self.end().is_none_or(|end| end.not_run.is_none())
+    }
+
+    /// Returns when the command runs or has ended, or after a while; whoever stops waiting before that stops the command.
+    /// `false`: its sandbox could not be set up.
+    pub(super) async fn is_begun(&self) -> bool {
+        let stops = self.stop.clone().drop_guard();
+        let mut stage = self.stage.subscribe();
+        let begun = stage.wait_for(|stage| !matches!(stage, Stage::Starting));
+        let _ = tokio::time::timeout(SET_UP, begun).await;
+        stops.disarm();
+        self.was_run() || self.stop.is_cancelled()
     }
 
     pub async fn ended(&self) {
-        let mut end = self.end.subscribe();
-        let _ = end.wait_for(Option::is_some).await;
+        let mut stage = self.stage.subscribe();
+        let over = |stage: &Stage| matches!(stage, Stage::Over(_));
+        let _ = stage.wait_for(over).await;
+    }
+
+    fn end(&self) -> Option<End> {
+        match &*self.stage.borrow() {
+            Stage::Over(end) => Some(end.clone()),
+            _ => None,
+        }
     }
 
     /// Returns when output has come since the last call, or the end.
@@ -187,7 +215,7 @@ impl Job {
     /// The output since the last call, and where it has ended how, for the agent.
     pub fn report(&self) -> String {
         let mut text = self.output().take();
-        let end = self.end.borrow().clone();
+        let end = self.end();
         let refused = self.refused();
         if !text.is_empty() && !text.ends_with('\n') && (end.is_some() || !refused.is_empty()) {
             text.push('\n');
@@ -225,8 +253,7 @@ impl Job {
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
             .clone();
-        let end = self.end.borrow();
-        match (end.as_ref(), why) {
+        match (self.end(), why) {
             (None, _) => String::from("running"),
             (Some(_), Some(why)) => why,
             (Some(end), None) if end.not_run.is_some() => {
@@ -256,6 +283,7 @@ impl Job {
         said.extend(parts.next().unwrap_or_default());
         if let Some(rest) = parts.next() {
             *before = None;
+            self.stage.send_replace(Stage::Running);
             self.output().push(rest);
         }
     }
@@ -342,7 +370,7 @@ impl Job {
                 notes.push(sentence);
             }
         }
-        self.end.send_replace(Some(End {
+        self.stage.send_replace(Stage::Over(End {
             status: status.and_then(code),
             notes,
             not_run: before.map(|said| why_not(&said)),

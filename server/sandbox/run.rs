@@ -166,7 +166,23 @@ impl Processes {
         }
     }
 
+    /// What was to be hidden or kept can go or move while the sandbox is set up, as the socket of a program that ends just
+    /// then: a command that could not be run for such a reason is started once more.
     async fn begin(&self, command: &str, background: bool) -> Result<Arc<Job>, String> {
+        let number = match background {
+            true => self.last.fetch_add(1, Ordering::Relaxed) + 1,
+            false => 0,
+        };
+        let job = self.begin_once(command, number).await?;
+        if job.is_begun().await {
+            return Ok(job);
+        }
+        tracing::info!("a command is started once more: {}", job.report().trim());
+        self.begin_once(command, number).await
+    }
+
+    /// `number`: how a command in the background is called, 0 for another.
+    async fn begin_once(&self, command: &str, number: u32) -> Result<Arc<Job>, String> {
         if self.over.is_cancelled() {
             return Err(String::from("The run is over; nothing was run."));
         }
@@ -202,7 +218,7 @@ impl Processes {
                 &private,
                 &own,
                 guarded.as_ref(),
-                background,
+                number > 0,
             );
             (program, order, guarded)
         });
@@ -260,11 +276,6 @@ impl Processes {
         if let Some(input) = pair.as_mut() {
             let _ = input.write_all(&line).await;
         }
-        let number = if background {
-            self.last.fetch_add(1, Ordering::Relaxed) + 1
-        } else {
-            0
-        };
         let job = Arc::new(Job::new(number, command, self.over.child_token()));
         let way = gateway.zip(pair).map(|(gateway, from)| {
             let job = Arc::clone(&job);

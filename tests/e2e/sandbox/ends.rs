@@ -452,3 +452,37 @@ fn where_the_sandbox_could_not_be_set_up_it_is_said_that_nothing_was_run() {
         "The sandbox could not be set up, so nothing was run (bwrap: no mounts left); `postil doctor` tells the author more.\n"
     );
 }
+
+#[test]
+fn what_goes_while_a_sandbox_is_set_up_fails_no_command() {
+    if !peers::have(&["bwrap"]) {
+        return;
+    }
+    let programs = folder("bin-");
+    let failed = programs.path().join("failed");
+    let bwrap = programs.path().join("bwrap");
+    // The real one, but for the first of every two commands, as if it were to hide what is gone.
+    let script = format!(
+        "#!/bin/sh\nfor word; do\n  if [ \"$word\" = --chdir ] && ! rm '{failed}' 2>/dev/null; then\n    touch '{failed}'; echo 'bwrap: nothing there' >&2; exit 1\n  fi\ndone\nexec '{}' \"$@\"\n",
+        peers::find("bwrap").expect("it is there").display(),
+        failed = failed.display(),
+    );
+    write(&bwrap, &script);
+    std::fs::set_permissions(&bwrap, std::fs::Permissions::from_mode(0o755)).unwrap();
+    let mut script = commands(&["until [ -e begun ]; do sleep 0.05; done; echo ran"]);
+    let tool = |name, input| Step::calls(vec![call(name, name, input)]);
+    script.insert(
+        0,
+        tool("bash_background", json!({"command": "touch begun"})),
+    );
+    script.insert(1, tool("bash_list", json!({})));
+    let mut bench = Bench::new(Kind::Bubblewrap, script);
+    let path = std::env::var("PATH").unwrap_or_default();
+    bench.path = Some(format!("{}:{path}", programs.path().display()));
+    let mut editor = bench.editor();
+    let told = bench.run(&mut editor);
+    assert_eq!(told[0], "Started, its id is 1.");
+    assert!(told[1].starts_with("1  ["), "{}", told[1]);
+    assert_eq!(told[2], "ran\n");
+    assert!(bench.workspace.path("begun").exists());
+}
