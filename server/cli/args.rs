@@ -222,9 +222,11 @@ pub(super) enum Command {
     },
     /// Put back what a run's last turn changed
     ///
-    /// What you have changed yourself since stays, and is named.
+    /// What you have changed yourself since stays, and is named. Where nothing is to be taken back, for all of it is
+    /// as before already or yours by now, the turn can be undone later, on its own branch for example; on a terminal and
+    /// in an editor you are asked whether to leave it so and undo the turn before.
     ///
-    /// Exit status: 0 where every file was put back so; 1 where one stays as it is; 2 for wrong usage.
+    /// Exit status: 0 where every file is as before the turn, but for that; 1 where one is not; 2 for wrong usage.
     #[command(after_help = "Example: postil undo 3f9a")]
     Undo {
         /// The run's id or the thread's

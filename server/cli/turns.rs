@@ -571,6 +571,9 @@ pub(super) async fn undo(cx: &Cx, run: &str) -> Outcome {
     if undone.open > 0 {
         cx.out.note(way::YOURS_TO_SAVE);
     }
+    if undone.is_before && !host::can_ask() {
+        cx.out.note("the turn before it has changes, too: on a terminal you are asked whether to go on to that");
+    }
     if !undone.is_whole() {
         cx.out.note(undone.more());
     }

@@ -14,7 +14,7 @@ use crate::edits::line_edits;
 use crate::files::{Buffer, FileError, Like, Seen, Tree, hash};
 use crate::host::{BufferEdit, FileOp, NotApplied, Question};
 use crate::present;
-use crate::store::{Change, Round, Run, Store};
+use crate::store::{Change, Round, Run};
 
 use without::Stays;
 pub(super) use without::{Without, without};
@@ -38,12 +38,18 @@ pub struct Undone {
     pub kept: bool,
     /// Files that were changed in an editor, which is to save them.
     pub open: usize,
+    /// Nothing was taken back, and a turn before has changes: it is undone where the author, asked, leaves this one.
+    #[serde(default)]
+    pub is_before: bool,
 }
 
 /// What became of one file; a sentence each.
 enum Became {
     /// As it was before the turn.
     Back(String),
+    /// It was so before the undo: by hand, or another branch is checked out, and what the turn wrote comes back with its
+    /// own.
+    Already(String),
     /// What the author has changed since stays; the rest is taken back.
     InPart(String),
     /// Nothing was taken back, and something is still to be.
@@ -129,7 +135,8 @@ impl Session {
             .filter_map(|change| Some((change.moved_from.as_deref()?, change.file.as_str())))
             .collect();
         let mut undone = Undone::default();
-        let mut authors = 0;
+        // Left as the author has them, of which nothing was to be taken back.
+        let (mut authors, mut already) = (0, 0);
         for file in &files {
             let Some(steps) = steps.get(file) else {
                 continue;
@@ -149,25 +156,30 @@ impl Session {
             let back = self.undo_file(&workspace, file, steps, like).await;
             let (said, is_done) = match back {
                 Ok(Became::Back(said)) => (said, true),
+                Ok(Became::Already(said)) => {
+                    already += 1;
+                    (said, false)
+                }
                 Ok(Became::InPart(said)) => {
                     undone.kept = true;
                     (said, true)
                 }
                 Ok(Became::Left(said)) => {
                     authors += 1;
+                    undone.left += 1;
                     (said, false)
                 }
-                Err(error) => (format!("{file}: not put back, {error}"), false),
+                Err(error) => {
+                    undone.left += 1;
+                    (format!("{file}: not put back, {error}"), false)
+                }
             };
             undone.files.push(said);
             // Each at once: what is put back is not put back a second time.
-            match is_done {
-                true => {
-                    store.mark_undone(&run.id, turn, file, newest)?;
-                    let path = workspace.path_of(file);
-                    undone.open += usize::from(workspace.tree.open_as(&path).is_some());
-                }
-                false => undone.left += 1,
+            if is_done {
+                store.mark_undone(&run.id, turn, file, newest)?;
+                let path = workspace.path_of(file);
+                undone.open += usize::from(workspace.tree.open_as(&path).is_some());
             }
         }
         // Last, for several files may have stood in one.
@@ -175,13 +187,12 @@ impl Session {
             let path = workspace.path_of(&file);
             workspace.tree.remove_folders(&path, folders);
         }
-        if undone.left == files.len() {
+        if undone.left + already == files.len() {
             // What the author has made their own must not stand before the older turns for ever.
-            let whole = wanted.files.is_none();
-            if whole
-                && authors == files.len()
-                && self.leaves(&store, &run.id, turn, &undone).await?
-            {
+            undone.is_before = wanted.files.is_none()
+                && authors + already == files.len()
+                && store.has_changes_before(&run.id, turn)?;
+            if undone.is_before && self.leaves(&undone).await {
                 // Two may have been asked: one of them goes on to the turn before.
                 if store.changed_turn(&run.id)? != Some(turn) {
                     return Err(Error::Other(String::from("that turn is undone already")));
@@ -191,7 +202,9 @@ impl Session {
                 }
                 return Box::pin(self.undo(&run.id, Wanted::default())).await;
             }
-            return Err(Error::Other(undone.files.join("; ")));
+            if undone.left > 0 {
+                return Err(Error::Other(undone.files.join("; ")));
+            }
         }
         if store.last_turn(&run.id)?.0 != turn {
             self.turns.forget(&run.id);
@@ -207,16 +220,7 @@ impl Session {
     }
 
     /// Whether the author leaves a turn as it is, of which nothing can be taken back, and goes on to the one before.
-    async fn leaves(
-        &self,
-        store: &Store,
-        run: &str,
-        turn: u64,
-        undone: &Undone,
-    ) -> Result<bool, Error> {
-        if !store.has_changes_before(run, turn)? {
-            return Ok(false);
-        }
+    async fn leaves(&self, undone: &Undone) -> bool {
         let question = Question {
             text: format!(
                 "Nothing of the last turn was taken back. {}. Leave it so, and undo the turn before it?",
@@ -225,7 +229,7 @@ impl Session {
             choices: vec![String::from("Undo the turn before")],
             last_is_no: false,
         };
-        Ok(self.host.ask(question).await == Some(0))
+        self.host.ask(question).await == Some(0)
     }
 
     /// What the run's last turn made of each file, for a review.
@@ -257,10 +261,15 @@ impl Session {
             let now = Now::read(tree, &path)?;
             let bytes = now.as_ref().map(|now| now.bytes.as_slice());
             let already = || {
-                Became::Back(match before {
+                let said = match before {
                     None => format!("{file}: is gone already"),
                     Some(_) => format!("{file}: is as before the turn already"),
-                })
+                };
+                // Where the turn's own writes come to nothing, no undo will find more.
+                match before == after {
+                    true => Became::Back(said),
+                    false => Became::Already(said),
+                }
             };
             if bytes == before && bytes != after {
                 return Ok(already());

@@ -211,6 +211,70 @@ fn a_turn_that_the_author_has_made_their_own_stands_not_before_the_older_ones() 
     assert_eq!(w.read("src/main.rs"), "fn main() { mine(); }\n");
 }
 
+/// What the author has taken back by hand may come back; the turn before is undone when they say so.
+#[test]
+fn a_turn_that_is_back_already_stays_to_be_undone_and_stands_not_before_the_older_ones() {
+    let edit = |from: &str, to: &str| {
+        patch(&format!(
+            "--- a/src/main.rs\n+++ b/src/main.rs\n@@ -1 +1 @@\n-fn main() {{ {from}(); }}\n+fn main() {{ {to}(); }}\n"
+        ))
+    };
+    let bench = Bench::new(vec![
+        edit("load", "load_all"),
+        Step::text("Done."),
+        edit("load_all", "load_more"),
+        // Made and removed again: nothing of it can ever be taken back.
+        patch("--- /dev/null\n+++ b/brief.md\n@@ -0,0 +1 @@\n+a\n"),
+        patch("--- a/brief.md\n+++ /dev/null\n@@ -1 +0,0 @@\n-a\n"),
+        Step::text("Done."),
+    ]);
+    files(&bench);
+    let mut editor = bench.editor();
+    bench.turn(&mut editor);
+    let thread = editor.diagnostics(FILE)[0]["data"]["thread_id"].clone();
+    let reply = json!({"uri": editor.uri(FILE), "thread_id": thread, "text": "more"});
+    editor.command("postil.reply", reply).expect("said");
+    editor.wait_codes(FILE, &["pending"]);
+    bench.turn(&mut editor);
+    let w = &bench.workspace;
+    let main = |called: &str| format!("fn main() {{ {called}(); }}\n");
+    assert_eq!(w.read("src/main.rs"), main("load_more"));
+    w.write("src/main.rs", main("load_all"));
+    let run = json!({"run_id": bench.run_id(), "turn": 2});
+    let undo = |editor: &mut Editor| {
+        let undone = editor.command("postil.undoTurn", run.clone());
+        let undone = undone.expect("undone");
+        assert_eq!(undone["success"], true, "{undone}");
+        undone["files"].as_array().map(Vec::len)
+    };
+    // The answer in the open file is taken back, and the file that was made is no more.
+    assert_eq!(undo(&mut editor), Some(3));
+    assert_eq!(undo(&mut editor), Some(1));
+    let (code, out, err) = bench.cli(&["undo", &bench.run_id()]);
+    assert_eq!(
+        (code, out.as_str()),
+        (
+            Some(0),
+            "src/main.rs: is as before the turn already\nthe turn before it has changes, too: on a terminal you are \
+             asked whether to go on to that\n"
+        ),
+        "{err}"
+    );
+    assert_eq!(w.read("src/main.rs"), main("load_all"));
+
+    // By another checkout, say.
+    w.write("src/main.rs", main("load_more"));
+    let changes = json!({"run_id": bench.run_id()});
+    let changes = editor.command("postil.turnChanges", changes);
+    assert_eq!(changes.expect("changes")["turn"], 2);
+    w.write("src/main.rs", main("load_all"));
+    editor.state().choices = vec![String::from("Undo the turn before")];
+    let undone = editor.command("postil.undoTurn", run.clone());
+    let undone = undone.expect("the turn before");
+    assert_eq!(undone["files"][0], "src/main.rs: put back");
+    assert_eq!(w.read("src/main.rs"), main("load"));
+}
+
 #[test]
 fn undo_in_a_terminal_goes_through_the_editor_that_has_the_text() {
     let bench = Bench::new(vec![patch(PATCH), Step::text("Renamed it.")]);
