@@ -167,13 +167,13 @@ impl Cx {
         Ok(named.map_or(here.clone(), |folder| here.join(folder)))
     }
 
-    /// The workspace: `-C`, else the repository above the current folder, else that folder.
+    /// The workspace: `-C`, else the nearest repository above the current folder, else that folder.
     fn root(&self) -> Result<PathBuf, Error> {
         let base = self.base()?;
         if self.workspace.is_some() {
             return is_a_folder(&base).map(|()| base);
         }
-        Ok(vcs::top(&base).unwrap_or(base))
+        Ok(vcs::nearest(&base).unwrap_or(base))
     }
 
     fn folders(&self) -> Result<Folders, Error> {

@@ -49,7 +49,8 @@ const COMMON: &str = "Common options";
 
 #[derive(clap::Args)]
 pub(super) struct Global {
-    /// The workspace folder [default: the repository above the current folder, else that folder]
+    /// The workspace folder [default: the nearest repository (git, Jujutsu, Mercurial) above the current
+    /// folder, else that folder]
     #[arg(short = 'C', long, value_name = "DIR", value_hint = ValueHint::DirPath, global = true, help_heading = COMMON)]
     pub workspace: Option<PathBuf>,
     /// Print data as JSON

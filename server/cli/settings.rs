@@ -40,7 +40,7 @@ pub(super) fn trust(cx: &Cx, folder: Option<&Path>, yes: bool, revoke: bool) -> 
         cx.folders()?,
     )?;
     let shown = root.display().to_string();
-    if let Some(top) = vcs::top(&root).filter(|top| *top != root && !revoke) {
+    if let Some(top) = vcs::nearest(&root).filter(|top| *top != root && !revoke) {
         cx.out.warn(&format!(
             "{shown} is a folder of {}, which is the workspace of whoever works in it: `postil trust` without a folder trusts that",
             top.display()

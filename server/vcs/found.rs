@@ -212,6 +212,21 @@ pub fn top(folder: &Path) -> Option<PathBuf> {
     Some(names?.top)
 }
 
+/// The top of the nearest repository above (or at) `folder`: git's, or Jujutsu's or Mercurial's, which are known by their
+/// folders alone.
+pub fn nearest(folder: &Path) -> Option<PathBuf> {
+    let git = top(folder);
+    let here = os::canonical(folder).ok();
+    let mut above = here.iter().flat_map(|here| here.ancestors());
+    let is_top = |folder: &&Path| [".jj", ".hg"].iter().any(|name| folder.join(name).is_dir());
+    let other = above.find(is_top).map(Path::to_owned);
+    // Both are above the same folder: the longer is the nearer.
+    match (git, other) {
+        (Some(git), Some(other)) if other.starts_with(&git) => Some(other),
+        (git, other) => git.or(other),
+    }
+}
+
 /// Why libgit2 does not open the repository at or above `folder`, where there is one, or its history is not read.
 pub fn obstacle(folder: &Path) -> Option<String> {
     match found(folder)? {

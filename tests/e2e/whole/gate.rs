@@ -456,6 +456,47 @@ fn the_action_fails_where_the_program_does_not_run() {
     }
 }
 
+/// Their folders alone are looked for: neither program need be there.
+#[test]
+fn the_whole_repository_is_checked_from_a_folder_in_it_whichever_kind_it_is() {
+    let workspace = Workspace::new();
+    workspace.write("mine/a.py", QUESTION);
+    std::fs::create_dir_all(workspace.path("mine/sub/deep")).expect("a folder");
+    let check = |folder: &str| {
+        let mut check = workspace.postil();
+        let output = check
+            .current_dir(workspace.path(folder))
+            .args(["check", "--json"]);
+        let output = output.output().expect("postil runs");
+        let list: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+        (output.status.code(), list["summary"]["total"].clone())
+    };
+    let (none, all) = ((Some(0), json!(0)), (Some(1), json!(1)));
+    assert_eq!(check("mine/sub/deep"), none);
+    for folder in [".jj", ".hg"] {
+        // What is no folder is no repository.
+        workspace.write(&format!("mine/{folder}"), "");
+        assert_eq!(check("mine/sub/deep"), none, "{folder}");
+        std::fs::remove_file(workspace.path(&format!("mine/{folder}"))).expect("removed");
+        std::fs::create_dir(workspace.path(&format!("mine/{folder}"))).expect("a folder");
+        assert_eq!(check("mine/sub/deep"), all, "{folder}");
+        assert_eq!(check("mine"), all, "{folder}");
+        // The nearest counts, of whichever kind.
+        std::fs::create_dir(workspace.path(&format!("mine/sub/{folder}"))).expect("a folder");
+        assert_eq!(check("mine/sub/deep"), none, "{folder}");
+        std::fs::remove_dir(workspace.path(&format!("mine/sub/{folder}"))).expect("removed");
+        std::fs::remove_dir(workspace.path(&format!("mine/{folder}"))).expect("removed");
+    }
+    workspace.git(&["init", "--quiet", "mine"]);
+    std::fs::create_dir(workspace.path(".hg")).expect("a folder");
+    workspace.write("b.py", QUESTION);
+    assert_eq!(check("mine/sub/deep"), all);
+    std::fs::create_dir(workspace.path("mine/.jj")).expect("a folder");
+    assert_eq!(check("mine/sub/deep"), all);
+    std::fs::create_dir(workspace.path("mine/sub/.hg")).expect("a folder");
+    assert_eq!(check("mine/sub/deep"), none);
+}
+
 /// A name is one line of the output, so that none begins a line of its own: a runner would take it for a command.
 #[test]
 fn a_name_forges_no_line() {
