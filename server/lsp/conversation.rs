@@ -220,7 +220,7 @@ fn heading(run: &Run) -> String {
     format!(
         "# Thread {} in {}\n\nRun {}: {}\n\n",
         run.thread_id,
-        present::visible(&run.file),
+        present::one_line(&run.file),
         run.id,
         facts.join(" · ")
     )

@@ -231,13 +231,16 @@ impl Why {
         if !self.conversations.is_empty() {
             return None;
         }
-        let place = format!("{}:{}", present::visible(&self.file), self.line);
+        let place = format!("{}:{}", present::one_line(&self.file), self.line);
         Some(match (self.shaped.first(), self.notes.first()) {
             (Some(last), _) => format!(
                 "no closed conversation is tied to {place}; it was last changed by {}",
                 commit_line(last)
             ),
-            (None, Some(note)) => format!("no closed conversation is tied to {place}: {note}"),
+            (None, Some(note)) => format!(
+                "no closed conversation is tied to {place}: {}",
+                present::one_line(note)
+            ),
             (None, None) => format!("no closed conversation is tied to {place}"),
         })
     }
@@ -275,7 +278,7 @@ impl Why {
     pub fn markdown(&self) -> String {
         let mut out = format!(
             "# {}:{}\n\n{}\n",
-            escaped(&present::visible(&self.file)),
+            escaped(&present::one_line(&self.file)),
             self.line,
             present::fence(&present::short(&self.text, 400))
         );

@@ -348,6 +348,28 @@ fn what_is_no_line_is_said_in_a_sentence() {
     assert!(err.contains("larger than 1000 bytes"), "{err}");
 }
 
+/// A service that reads the output would take a line of a name for a command to it.
+#[test]
+fn a_name_is_one_line_wherever_it_stands() {
+    let workspace = Workspace::new();
+    let file = "a\n::error::b.rs";
+    workspace.write(file, CODE);
+    for is_committed in [false, true] {
+        let told = ok(&workspace, &["why", &format!("{file}:6")]);
+        let place = "is tied to a⏎::error::b.rs:6";
+        assert!(told.contains(place), "{told}");
+        let markdown = why(&workspace, &format!("{file}:6"))["markdown"].to_string();
+        for text in [told, markdown.replace("\\n", "\n")] {
+            let forged = text.lines().find(|line| line.starts_with("::"));
+            assert_eq!(forged, None, "{text}");
+        }
+        if !is_committed {
+            workspace.git(&["init", "--quiet"]);
+            commit(&workspace, "Begin");
+        }
+    }
+}
+
 /// git is told to pass a commit over, so that its lines seem to be of the one before.
 #[test]
 fn commits_that_git_is_told_to_pass_over_count() {
