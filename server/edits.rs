@@ -96,20 +96,40 @@ impl Written {
     }
 }
 
-/// What somebody says: its lines without the blanks around them and without empty ones around it all.
+/// What somebody says: its lines without the blanks that all of them begin with and those behind each, and without empty
+/// ones around it all.
 fn said(text: &str) -> Vec<String> {
     // `\r\n`, `\r` and `\n` end a line of a message; nothing else does.
     let unified = text.replace("\r\n", "\n").replace('\r', "\n");
-    let lines: Vec<&str> = unified.split('\n').map(str::trim).collect();
+    let lines: Vec<&str> = unified.split('\n').map(str::trim_end).collect();
     let full = |line: &&str| !line.is_empty();
     let first = lines.iter().position(full).unwrap_or(lines.len());
     let last = lines.iter().rposition(full).map_or(first, |at| at + 1);
-    lines
-        .get(first..last)
-        .unwrap_or_default()
-        .iter()
-        .map(|line| (*line).to_owned())
-        .collect()
+    let lines = lines.get(first..last).unwrap_or_default();
+    let blanks = |line: &str| line.len() - line.trim_start().len();
+    let mut shared = lines.first().map_or("", |line| &line[..blanks(line)]);
+    for line in lines.iter().filter(|line| full(line)) {
+        let own = line[..blanks(line)].char_indices();
+        let same = own.zip(shared.chars()).take_while(|((_, a), b)| a == b);
+        let end = same.last().map_or(0, |((at, c), _)| at + c.len_utf8());
+        shared = &shared[..end];
+    }
+    let further = |(at, line): (usize, &&str)| {
+        let rest = line.get(shared.len()..).unwrap_or_default();
+        let words = rest.trim_start();
+        let before = rest[..rest.len() - words.len()].chars();
+        // The first stands behind the marker.
+        let before = before.filter(|_| at > 0);
+        let plain = before.map(|c| if c == '\t' { c } else { ' ' });
+        plain.collect::<String>() + words
+    };
+    lines.iter().enumerate().map(further).collect()
+}
+
+/// The same without the blanks that lines begin with: the message's text.
+fn words(said: &[String]) -> String {
+    let lines: Vec<&str> = said.iter().map(|line| line.trim_start()).collect();
+    lines.join("\n")
 }
 
 /// A name as it can stand in a marker's parentheses.

@@ -13,6 +13,7 @@ mod beside;
 pub(crate) mod escape;
 mod header;
 mod identity;
+pub(crate) mod layout;
 pub(crate) mod lines;
 pub(crate) mod marker;
 mod mention;
@@ -90,6 +91,8 @@ pub struct Message {
     pub name: Option<String>,
     /// Lines joined by `\n`, each without the blanks around it.
     pub text: String,
+    /// For each line of `text` the blanks by which it stands further in than the message; none where no line does.
+    pub blanks: Vec<Box<str>>,
     /// 0-based line of the marker.
     pub line: usize,
     /// 0-based last line (continuations included).

@@ -176,18 +176,32 @@ impl Form {
             escape::encode(first, &self.hazards, &self.directives(first, false))
         )];
         for line in rest {
-            lines.push(if line.is_empty() {
+            let words = line.trim_start();
+            // Rust's documentation is tested: what stands far in is a program there.
+            let blanks = match self.is_tested() {
+                true => "",
+                false => &line[..line.len() - words.len()],
+            };
+            lines.push(if words.is_empty() {
                 empty.clone()
             } else {
-                let mut also = self.directives(line, true);
-                also.extend(self.marker_in(line));
+                let mut also = self.directives(words, true);
+                also.extend(self.marker_in(words));
                 format!(
-                    "{before}  {}{after}",
-                    escape::encode(line, &self.hazards, &also)
+                    "{before}  {blanks}{}{after}",
+                    escape::encode(words, &self.hazards, &also)
                 )
             });
         }
         lines
+    }
+
+    fn is_tested(&self) -> bool {
+        let is_documentation = |open: &str| {
+            let leaders = ["///", "//!", "/**", "/*!"];
+            leaders.iter().any(|leader| open.starts_with(leader))
+        };
+        self.language == "rust" && is_documentation(&self.open)
     }
 
     /// What would tell whoever reads the file something, at the start of a comment or behind a marker.

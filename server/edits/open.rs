@@ -3,7 +3,7 @@
 use super::form::{Form, leader_of_unknown, other_leader};
 use super::place::{behind_blank, continues, far_word, first_allowed};
 use super::verify::{after, breaks, holds};
-use super::{Refused, Source, Style, Written, merged, notebook, said};
+use super::{Refused, Source, Style, Written, merged, notebook, said, words};
 use crate::text::Edit;
 use crate::threads::Role;
 use crate::threads::lines::{
@@ -35,7 +35,7 @@ pub fn new_thread(
     let said = said(text);
     let start = start_of(source.text, line)?;
     let all = scan::scan(source.path, source.text, source.syntax);
-    let expected = [(Role::Author, None, said.join("\n"))];
+    let expected = [(Role::Author, None, words(&said))];
     let first = first_allowed(source);
     let asked = start_above_thread(&all, start).max(first);
     let asked = behind_blank(source, asked);

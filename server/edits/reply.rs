@@ -125,7 +125,7 @@ pub(super) fn add(source: Source, id: &str, said: Said, style: Style) -> Result<
         let name = name
             .clone()
             .or_else(|| waiting.and_then(|(_, name, _)| name.clone()));
-        expected.push((role, name.clone(), text.join("\n")));
+        expected.push((role, name.clone(), super::words(&text)));
         if role == Role::Agent && below.is_empty() {
             expected.push((Role::Author, None, String::new()));
         } else if role == Role::Agent {
@@ -174,7 +174,9 @@ fn stands_there(messages: &[Message], role: Role, name: Option<&str>, said: &[St
         Role::Author => spoken.next(),
     };
     last.is_some_and(|m| {
-        m.role == role && m.text == said.join("\n") && (name.is_none() || m.name.as_deref() == name)
+        m.role == role
+            && m.text == super::words(said)
+            && (name.is_none() || m.name.as_deref() == name)
     })
 }
 

@@ -3,11 +3,11 @@
 use super::form::Form;
 use super::remove::{lines, removal};
 use super::verify::{conversation, reads_back};
-use super::{Refused, Source, Written, merged, notebook, said};
+use super::{Refused, Source, Written, merged, notebook, said, words};
 use crate::text::Edit;
 use crate::threads::lines::{behind_mark, line_end_near};
 use crate::threads::scan::{Row, scan};
-use crate::threads::{Message, Role, escape};
+use crate::threads::{Message, Role, escape, layout};
 
 /// What becomes of the message `at` of a thread.
 #[derive(Clone, Copy)]
@@ -33,10 +33,10 @@ pub fn rewrite(source: Source, id: &str, rewrite: Rewrite) -> Result<Written, Re
     let messages = &found.thread.messages;
     let message = messages
         .get(rewrite.at)
-        .filter(|message| message.role == Role::Author && message.text == rewrite.was)
+        .filter(|message| message.role == Role::Author && message.laid_out() == rewrite.was)
         .ok_or(Refused::Changed)?;
     let said = said(rewrite.text);
-    if said.join("\n") == message.text {
+    if said.join("\n") == message.laid_out() {
         return Ok(Written::already());
     }
     let mut expected = conversation(found);
@@ -59,7 +59,7 @@ pub fn rewrite(source: Source, id: &str, rewrite: Rewrite) -> Result<Written, Re
     if taken {
         expected.remove(rewrite.at);
     } else if let Some((_, _, text)) = expected.get_mut(rewrite.at) {
-        *text = said.join("\n");
+        *text = words(&said);
     }
     let first = messages
         .iter()
@@ -127,11 +127,14 @@ impl<'a> Plan<'a> {
         let written = form.message(Role::Author, None, self.said);
         let mut edits = self.head(head, &form);
         let mut kept = 1;
-        let lines = self.rows.iter().zip(written.iter().zip(self.said));
-        for (row, (line, said)) in lines.take(in_place).skip(1) {
+        let blanks = layout::blanks(self.source.text, self.rows);
+        let rows = self.rows.iter().zip(blanks);
+        let lines = rows.zip(written.iter().zip(self.said));
+        for ((row, blanks), (line, said)) in lines.take(in_place).skip(1) {
             kept += 1;
             let stands = self.text(row.text.clone());
-            if escape::decode(stands) == said.as_str() {
+            let further = format!("{}{}", self.text(blanks.clone()), escape::decode(stands));
+            if further == *said {
                 continue;
             }
             edits.push(if stands.is_empty() || said.is_empty() {
@@ -142,9 +145,11 @@ impl<'a> Plan<'a> {
             } else {
                 let words = line.strip_prefix(form.before.as_str()).unwrap_or(line);
                 let words = words.strip_suffix(form.after.as_str()).unwrap_or(words);
+                let own = words.trim_start();
+                let further = &said[..said.len() - said.trim_start().len()];
                 Edit {
-                    range: row.text.clone(),
-                    text: words.trim_start().to_owned(),
+                    range: blanks.start..row.text.end,
+                    text: format!("{further}{own}"),
                 }
             });
         }

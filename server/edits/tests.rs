@@ -2,6 +2,7 @@ mod back;
 mod directives;
 mod indentation;
 mod languages;
+mod layout;
 mod new;
 mod notebooks;
 mod places;
@@ -79,7 +80,7 @@ fn an_answer_stands_below_with_an_empty_author_line() {
             #   so
             # AGENT: One.
             #
-            #   Two.
+            #     Two.
             # AUTHOR:
                 return 1
         "#]],

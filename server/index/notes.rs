@@ -20,6 +20,10 @@ pub(super) fn to_bytes(entry: &Entry) -> Vec<u8> {
             out.push(u8::from(message.role == Role::Agent));
             option(&mut out, message.name.as_deref());
             pack::bytes(&mut out, message.text.as_bytes());
+            pack::number(&mut out, message.blanks.len() as u64);
+            for blanks in &message.blanks {
+                pack::bytes(&mut out, blanks.as_bytes());
+            }
             for number in [
                 message.line,
                 message.last_line,
@@ -73,6 +77,15 @@ fn thread(reader: &mut Reader) -> Option<Thread> {
     })
 }
 
+fn blanks(reader: &mut Reader) -> Option<Vec<Box<str>>> {
+    let count = reader.size()?;
+    let mut all = Vec::new();
+    for _ in 0..count {
+        all.push(text(reader)?.into());
+    }
+    Some(all)
+}
+
 fn message(reader: &mut Reader) -> Option<Message> {
     Some(Message {
         role: if reader.byte()? == 0 {
@@ -82,6 +95,7 @@ fn message(reader: &mut Reader) -> Option<Message> {
         },
         name: text_or_none(reader)?,
         text: text(reader)?,
+        blanks: blanks(reader)?,
         line: reader.size()?,
         last_line: reader.size()?,
         marker: range(reader)?,

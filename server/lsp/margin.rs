@@ -208,7 +208,7 @@ fn described<'a>(
         role: message.role.name(),
         name: message.name.as_deref().map(present::visible),
         line: message.line,
-        text: present::visible(&message.text),
+        text: present::visible(&message.laid_out()),
     };
     let turn = session.turn_of(&view.path, thread).map(|turn| Turn {
         run_id: turn.run_id,

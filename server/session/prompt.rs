@@ -31,6 +31,7 @@ impl Session {
             role,
             name: None,
             text,
+            blanks: Vec::new(),
             line: 0,
             last_line: 0,
             marker: 0..0,

@@ -82,7 +82,7 @@ impl Session {
         text: &str,
     ) -> Result<Done, Error> {
         let (view, thread) = self.find_thread(id, path)?;
-        let stands = thread.messages.get(at).map(|message| &message.text);
+        let stands = thread.messages.get(at).map(|message| message.laid_out());
         let stands = stands
             .filter(|text| present::visible(text) == was)
             .ok_or(Error::Changed)?;

@@ -66,7 +66,7 @@ impl Said {
             .map(|message| Self {
                 role: message.role.name().to_owned(),
                 name: message.name.clone(),
-                text: message.text.clone(),
+                text: message.laid_out().into_owned(),
             })
             .collect()
     }

@@ -8,7 +8,7 @@ use std::ops::Range;
 use super::lines::{Counter, behind_mark, line_end, line_start, skip_blanks};
 use super::marker::{self, Marker};
 use super::why::WhyNone;
-use super::{Message, Role, Status, Thread, below, escape, header, identity};
+use super::{Message, Role, Status, Thread, below, escape, header, identity, layout};
 use crate::comments::{Comment, Language, Syntax};
 
 /// How a line of a comment begins.
@@ -218,8 +218,17 @@ fn message(text: &str, role: Role, name: Option<&str>, line: usize, rows: &[Row]
         ));
     }
     // A marker without text above its continuation adds no empty line.
-    let trimmed = said.trim_start_matches('\n').len();
-    said.drain(..said.len() - trimmed);
+    let empty = said.len() - said.trim_start_matches('\n').len();
+    said.drain(..empty);
+    let mut blanks = layout::blanks(text, rows);
+    blanks.drain(..empty.min(blanks.len()));
+    let blanks = match blanks.iter().all(Range::is_empty) {
+        true => Vec::new(),
+        false => blanks
+            .into_iter()
+            .map(|range| text.get(range).unwrap_or_default().into())
+            .collect(),
+    };
     let marker = rows.first().map_or(0..0, |row| row.marker.clone());
     let mut with_text = rows.iter().filter(|row| !row.text.is_empty());
     let range = match (with_text.next(), rows.last()) {
@@ -230,6 +239,7 @@ fn message(text: &str, role: Role, name: Option<&str>, line: usize, rows: &[Row]
         role,
         name: name.map(|name| name.trim().to_owned()),
         text: said,
+        blanks,
         line,
         last_line: line + rows.len().saturating_sub(1),
         marker,

@@ -208,7 +208,7 @@ pub(super) fn conversation(thread: &Thread, room: usize) -> String {
             .as_deref()
             .map(|name| format!("({})", clip(&collapsed(name), 100)))
             .unwrap_or_default();
-        let text = crate::present::visible(&message.text).replace('\n', "\n    ");
+        let text = crate::present::visible(&message.laid_out()).replace('\n', "\n    ");
         let mut line = format!("{role}{name}: {text}\n");
         if line.len() > left {
             if !shown.is_empty() {

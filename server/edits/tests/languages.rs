@@ -116,7 +116,7 @@ pub(super) fn faults(
         Err(Refused::Empty) => return (!said(text).is_empty()).then(|| "refused as empty".into()),
         Err(refused) => return Some(format!("{refused:?}")),
     };
-    let expected = said(text).join("\n");
+    let expected = words(&said(text));
     if written.already {
         return (thread
             .messages

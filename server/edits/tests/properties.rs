@@ -310,7 +310,7 @@ fn answers(
     style: Style,
 ) -> Result<(), TestCaseError> {
     let thread = &file.found[at].thread;
-    let expected = said(text).join("\n");
+    let expected = words(&said(text));
     let written = match respond(file.source(), &thread.id, role, name, text, style) {
         Err(Refused::Empty) => {
             prop_assert!(expected.is_empty());
@@ -410,7 +410,7 @@ fn answers(
 }
 
 fn begins(file: &File, line: usize, text: &str, style: Style) -> Result<(), TestCaseError> {
-    let expected = said(text).join("\n");
+    let expected = words(&said(text));
     let (written, cursor) = match new_thread(file.source(), line, text, style) {
         Ok(written) => written,
         refused => {

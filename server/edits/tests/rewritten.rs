@@ -10,7 +10,7 @@ use super::*;
 
 fn rewritten(path: &str, text: &str, at: usize, said: &str) -> Result<String, Refused> {
     let thread = threads(path, text).swap_remove(0);
-    let was = thread.messages[at].text.clone();
+    let was = thread.messages[at].laid_out().into_owned();
     write(path, text, |source| {
         let (was, text) = (was.as_str(), said);
         rewrite(source, &thread.id, Rewrite { at, was, text })
@@ -40,7 +40,7 @@ fn only_the_words_change() {
             "# AUTHOR: a\n#      b\n#   c\nx = 1\n",
             0,
             "a\nB",
-            "# AUTHOR: a\n#      B\nx = 1\n",
+            "# AUTHOR: a\n#   B\nx = 1\n",
         ),
         (
             "a.py",
@@ -271,7 +271,7 @@ proptest! {
         let syntax = Syntax::parse(&after, sample.language);
         let now = find(&sample.name, &after, &syntax);
         prop_assert_eq!(now.len(), all.len());
-        let expected = super::super::said(&said).join("\n");
+        let expected = super::super::words(&super::super::said(&said));
         for (i, (before, after)) in all.iter().zip(&now).enumerate() {
             // Words that are taken back may take their line with them.
             if i == index && expected.is_empty() {

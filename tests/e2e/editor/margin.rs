@@ -601,3 +601,48 @@ fn a_turn_that_waits_for_an_answer_is_told_to_wait() {
     );
     assert_eq!(read.expect("rounds")["run"]["has_edits"], false);
 }
+
+#[test]
+fn code_in_an_answer_stands_as_it_was_said() {
+    const ANSWER: &str = "Like so:\n```py\nif a:\n    return 1\nreturn 2\n```";
+    let model = Model::start(vec![Step::text(ANSWER), Step::text("Yes.")]);
+    let workspace = Workspace::new();
+    workspace.write("a.py", "# AUTHOR: how?\nx = 1\n");
+    let mut editor = start(&workspace, json!({"threads": true}), asking(&model));
+    editor.open("a.py");
+    editor
+        .take_action("a.py", 0, "Reply as agent")
+        .expect("the turn starts");
+    editor.wait_text("a.py", |text| text.contains("#   ```\n# AUTHOR:\n"));
+    assert_eq!(
+        editor.text("a.py"),
+        "# AUTHOR: how?\n# AGENT: Like so:\n#   ```py\n#   if a:\n#       return 1\n#   return 2\n#   ```\n# AUTHOR:\nx = 1\n"
+    );
+    let shown = threads(&editor, "a.py", |list| {
+        list.iter()
+            .any(|thread| thread["messages"].as_array().is_some_and(|m| m.len() == 3))
+    });
+    assert_eq!(shown[0]["messages"][1]["text"], ANSWER);
+
+    // So the author's words, which are changed as they are shown; and the model is told both so.
+    let uri = editor.uri("a.py");
+    let id = shown[0]["id"].clone();
+    let (said, other) = ("so?\n  - a\n- b", "so?\n  - a\n  - b");
+    let reply = json!({"uri": uri, "thread_id": id, "text": said});
+    editor.command("postil.reply", reply).expect("said");
+    let edit = json!({"uri": uri, "thread_id": id, "index": 2, "was": said, "text": other});
+    editor
+        .command("postil.editMessage", edit)
+        .expect("rewritten");
+    editor.wait_text("a.py", |text| {
+        text.contains("# AUTHOR: so?\n#     - a\n#     - b\nx = 1\n")
+    });
+    editor
+        .take_action("a.py", 0, "Reply as agent")
+        .expect("the turn starts");
+    editor.wait_text("a.py", |text| text.contains("# AGENT: Yes.\n"));
+    let asked = model.requests().pop().expect("asked").body.to_string();
+    for part in ["if a:\\n        return 1", "so?\\n      - a\\n      - b"] {
+        assert!(asked.contains(part), "no {part} in {asked}");
+    }
+}
