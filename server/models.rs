@@ -3,6 +3,7 @@
 mod anthropic;
 mod chat;
 mod error;
+mod estimate;
 mod http;
 mod key;
 pub mod local;
@@ -15,6 +16,7 @@ mod tests;
 use async_trait::async_trait;
 use tokio_util::sync::CancellationToken;
 
+pub use estimate::{IMAGE, size};
 pub use http::Limits;
 pub use key::{Key, KeySource};
 pub use remote::{Remote, Setup, Wire};

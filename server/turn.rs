@@ -91,8 +91,8 @@ pub struct Job {
 }
 
 impl Job {
-    /// A turn that has cost so much goes no further.
-    fn within_cost(&self, cost: f64) -> Result<(), Outcome> {
+    /// A turn that has cost so much goes no further; `about` stands before it.
+    fn within_cost(&self, cost: f64, about: &str) -> Result<(), Outcome> {
         let (most, whose) = match self.budget.filter(|budget| *budget < self.max_cost) {
             Some(budget) => (budget, "the budget it was given"),
             None => (self.max_cost, "turn.maxCost"),
@@ -101,7 +101,7 @@ impl Job {
             return Ok(());
         }
         Err(Outcome::Paused(format!(
-            "Paused at {} of {} a turn ({whose}). Write \"continue\" below to go on.",
+            "Paused at {about}{} of {} a turn ({whose}). Write \"continue\" below to go on.",
             dollars(cost),
             dollars(most)
         )))

@@ -154,7 +154,8 @@ impl Asking<'_> {
                 self.model.name()
             ));
         }
-        let cost = self.model.cost(&answer.usage);
+        let (usage, _) = answer.taken(&request);
+        let cost = self.model.cost(&usage);
         if let Some(store) = self.store {
             let mut metadata = Map::new();
             metadata.insert(String::from("model"), json!(self.model.name()));
@@ -168,7 +169,7 @@ impl Asking<'_> {
             };
             let step = Step {
                 rounds: vec![round],
-                tokens: answer.usage.total(),
+                tokens: usage.total(),
                 cost: cost.unwrap_or(0.0),
                 ..Step::default()
             };
@@ -178,7 +179,7 @@ impl Asking<'_> {
         }
         Ok(Opinion {
             said,
-            tokens: answer.usage.total(),
+            tokens: usage.total(),
             cost: cost.unwrap_or(0.0),
         })
     }

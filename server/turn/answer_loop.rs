@@ -33,12 +33,19 @@ struct Spent {
     rounds: u32,
     tokens: u64,
     cost: f64,
+    /// Of some of it nothing was told.
+    is_estimate: bool,
 }
 
 impl Spent {
     fn add(&mut self, tokens: u64, cost: f64) {
         self.tokens = self.tokens.saturating_add(tokens);
         self.cost += cost;
+    }
+
+    /// What stands before its amounts.
+    fn about(&self) -> &'static str {
+        if self.is_estimate { "about " } else { "" }
     }
 }
 
@@ -136,6 +143,7 @@ pub(super) async fn run(
             rounds: 0,
             tokens: 0,
             cost: 0.0,
+            is_estimate: false,
         },
         added: 0,
         request,
@@ -238,12 +246,13 @@ impl Loop<'_> {
         }
         if self.spent.tokens >= self.job.max_tokens {
             return Err(Outcome::Paused(format!(
-                "Paused at {} of {} tokens a turn (turn.maxTokens). Write \"continue\" below to go on.",
+                "Paused at {}{} of {} tokens a turn (turn.maxTokens). Write \"continue\" below to go on.",
+                self.spent.about(),
                 thousands(self.spent.tokens),
                 thousands(self.job.max_tokens)
             )));
         }
-        self.job.within_cost(self.spent.cost)
+        self.job.within_cost(self.spent.cost, self.spent.about())
     }
 
     /// One answer, and what each try took that came to nothing.
@@ -352,7 +361,11 @@ impl Loop<'_> {
         let name = self.model.name();
         let mut message = format!("{}: {doing}", short(&name));
         if self.spent.tokens > 0 {
-            message.push_str(&format!(" · {} tokens", thousands(self.spent.tokens)));
+            let about = self.spent.about();
+            message.push_str(&format!(
+                " · {about}{} tokens",
+                thousands(self.spent.tokens)
+            ));
         }
         if self.spent.cost > 0.0 {
             message.push_str(&format!(" · {}", dollars(self.spent.cost)));

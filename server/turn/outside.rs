@@ -313,7 +313,7 @@ impl Work<'_> {
             Update::Plan(plan) => self.plan(plan).await?,
             Update::Cost(cost) => {
                 self.state().cost = cost;
-                if let Err(paused) = self.job.within_cost(cost) {
+                if let Err(paused) = self.job.within_cost(cost, "") {
                     self.recorder.usage(0, cost).await?;
                     return Err(paused);
                 }

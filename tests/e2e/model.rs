@@ -11,6 +11,7 @@ mod offline; // the answers that need no model
 mod provider; // the provider against this server
 mod quirks; // Chat Completions as everybody speaks it
 mod real; // a server of models that is real
+mod servers; // what servers leave out or get wrong
 mod strict; // what the real endpoint refuses
 mod strict_openai; // and the other one
 mod wires; // the answer in the other wire formats

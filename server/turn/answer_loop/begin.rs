@@ -6,9 +6,8 @@ use serde_json::json;
 
 use super::super::journal::{self, Entry, Stopped};
 use super::super::{Job, Outcome, Step, context, metadata, new_round};
-use super::calls::IMAGE;
 use super::{Loop, planned};
-use crate::models::{Block, Turn};
+use crate::models::{Block, Turn, size};
 use crate::threads::Status;
 
 impl Loop<'_> {
@@ -41,7 +40,7 @@ impl Loop<'_> {
                 }
                 let blocks = stopped.news(said.as_deref());
                 journal::tell(&mut self.request.turns, blocks.clone());
-                self.added = characters(&self.request.turns);
+                self.added = size(&self.request.turns);
                 self.ids = call_ids(&self.request.turns);
                 // Another model's thinking is refused: the conversation is told again.
                 if stopped.model == self.model.name() {
@@ -89,19 +88,6 @@ impl Loop<'_> {
         };
         self.recorder.step(anew).await
     }
-}
-
-/// About how much a conversation has that was not measured by its model.
-fn characters(turns: &[Turn]) -> usize {
-    let blocks = turns.iter().flat_map(|turn| &turn.blocks);
-    let sizes = blocks.map(|block| match block {
-        Block::Text { text } => text.len(),
-        Block::ToolUse { input, .. } => input.to_string().len(),
-        Block::ToolResult { content, .. } => content.len(),
-        Block::Image { .. } => IMAGE,
-        Block::Thinking { .. } | Block::RedactedThinking { .. } | Block::Reasoning { .. } => 0,
-    });
-    sizes.sum()
 }
 
 /// Ids of calls that are taken.

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 
 use crate::host::Progress;
-use crate::models::{Answer, Block, Stop};
+use crate::models::{Answer, Block, IMAGE, Stop};
 use crate::present::{collapsed, cut};
 use crate::tools::Output;
 
@@ -22,8 +22,6 @@ const DOOM: u32 = 3;
 const STUBBORN: u32 = 3;
 /// Characters of a tool's result that reach the model, whatever the tool's own limit.
 const MAX_RESULT: usize = 120_000;
-/// An image counts as so many characters.
-pub(super) const IMAGE: usize = 5_000;
 /// Tools that were begun get so long after a cancel to say what they did.
 const TOOL_GRACE: Duration = Duration::from_millis(400);
 

@@ -18,9 +18,11 @@ impl Loop<'_> {
     ) -> Result<Option<Outcome>, Outcome> {
         self.spent.rounds += 1;
         self.added = 0;
-        self.full = answer.usage.total();
-        let cost = self.model.cost(&answer.usage);
+        let (usage, is_estimate) = answer.taken(&self.request);
+        self.full = usage.total();
+        let cost = self.model.cost(&usage);
         self.spent.add(self.full, cost.unwrap_or(0.0));
+        self.spent.is_estimate |= is_estimate;
 
         let calls = self.calls(&mut answer);
         let said: Vec<&str> = answer
@@ -45,10 +47,18 @@ impl Loop<'_> {
         }
         let fields = metadata([
             ("model", json!(answer.model)),
-            ("input_tokens", json!(answer.usage.input)),
-            ("output_tokens", json!(answer.usage.output)),
-            ("cache_read_tokens", nonzero(answer.usage.cache_read)),
-            ("cache_write_tokens", nonzero(answer.usage.cache_write)),
+            ("input_tokens", json!(usage.input)),
+            ("output_tokens", json!(usage.output)),
+            ("cache_read_tokens", nonzero(usage.cache_read)),
+            ("cache_write_tokens", nonzero(usage.cache_write)),
+            (
+                "estimated",
+                if is_estimate {
+                    json!(true)
+                } else {
+                    Value::Null
+                },
+            ),
             (
                 "cost",
                 cost.map_or(Value::Null, |cost| json!((cost * 1e6).round() / 1e6)),

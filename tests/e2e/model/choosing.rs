@@ -11,12 +11,12 @@ use crate::harness::Workspace;
 
 const KEY: &str = "sk-canary-0123456789";
 
-fn text(output: &Output) -> String {
+pub(super) fn text(output: &Output) -> String {
     let bytes = [&output.stdout[..], &output.stderr[..]].concat();
     String::from_utf8_lossy(&bytes).into_owned()
 }
 
-fn reply(workspace: &Workspace, environment: &[(&str, &str)]) -> Output {
+pub(super) fn reply(workspace: &Workspace, environment: &[(&str, &str)]) -> Output {
     let mut command = workspace.postil();
     command.args(["reply", "--all", "--yes"]);
     command.envs(environment.iter().copied());
@@ -24,7 +24,7 @@ fn reply(workspace: &Workspace, environment: &[(&str, &str)]) -> Output {
 }
 
 /// What doctor says of the model, a finding a line, with its mark.
-fn doctor(workspace: &Workspace, online: bool, environment: &[(&str, &str)]) -> String {
+pub(super) fn doctor(workspace: &Workspace, online: bool, environment: &[(&str, &str)]) -> String {
     let mut command = workspace.postil();
     command.args(["doctor", "--json"]);
     command.args(online.then_some("--online"));

@@ -1,0 +1,92 @@
+//! What servers leave out or get wrong, seen through the built binary.
+
+use std::io::Write as _;
+use std::net::TcpListener;
+
+use serde_json::{Value, json};
+
+use super::bench::FILE;
+use super::choosing::{doctor, project, reply, text};
+use super::wires::{chat_body, delta};
+use super::{Asked, Model, Step};
+use crate::harness::Workspace;
+
+const KEY: &str = "sk-canary-0123456789";
+const ENV: [(&str, &str); 1] = [("MK", KEY)];
+
+/// `mine/m` at this address, with more of the settings.
+fn mine(base: &str, more: &str) -> Workspace {
+    project(&format!(
+        "model = \"mine/m\"\n[providers.mine]\nbaseUrl = \"{base}\"\n{more}"
+    ))
+}
+
+fn stream(chunks: &[Value]) -> Step {
+    let body = [&chat_body(chunks)[..], b"data: [DONE]\n\n"].concat();
+    Step::body(200, "text/event-stream", &body)
+}
+
+/// A server that answers the same whatever it is asked; its address.
+fn always(status: &str, kind: &str, body: &str) -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let address = listener.local_addr().expect("an address");
+    let answer = format!(
+        "HTTP/1.1 {status}\r\nContent-Type: {kind}\r\nContent-Length: {}\r\nConnection: close\r\n\r\n{body}",
+        body.len()
+    );
+    std::thread::spawn(move || {
+        for mut stream in listener.incoming().flatten() {
+            super::read_request(&mut stream, &mut Vec::new());
+            let _ = stream.write_all(answer.as_bytes());
+        }
+    });
+    format!("http://{address}")
+}
+
+const FILES: usize = 20;
+
+/// A turn that reads one file after the other, at a server that counts no tokens: what was asked, and what came of it.
+fn reads_uncounted(more: &str, arguments: &[&str]) -> (Vec<Asked>, String) {
+    let read = |at: usize| {
+        let input = json!({"path": format!("notes/{at}.txt")}).to_string();
+        let function = json!({"name": "file_read", "arguments": input});
+        let call = json!([{"index": 0, "id": format!("call_{at}"), "type": "function", "function": function}]);
+        stream(&[delta(json!({"tool_calls": call}), json!("tool_calls"))])
+    };
+    let end = stream(&[delta(json!({"content": "Read them all."}), json!("stop"))]);
+    let model = Model::start((0..FILES).map(read).chain([end]).collect());
+    let workspace = mine(&model.v1(), &format!("apiKeyEnv = \"MK\"\n{more}"));
+    for at in 0..FILES {
+        let lines = (0..150).map(|n| format!("line {at:02} {n:03} {}\n", "filler ".repeat(6)));
+        workspace.write(&format!("notes/{at}.txt"), lines.collect::<String>());
+    }
+    let mut command = workspace.postil();
+    command.args(["reply", "--all", "--yes"]).args(arguments);
+    let output = command.envs(ENV).output().expect("postil runs");
+    (model.requests(), workspace.read(FILE) + &text(&output))
+}
+
+#[test]
+fn where_a_server_counts_no_tokens_the_limits_hold_all_the_same() {
+    let prices =
+        "[models.\"mine/m\"]\ncontextWindow = 1_000_000\ninputPrice = 1.0\noutputPrice = 1.0\n";
+    let (asked, said) = reads_uncounted(prices, &["--budget", "0.05"]);
+    assert!(asked.len() < FILES, "{} requests: {said}", asked.len());
+    assert!(
+        said.contains("Paused at about $") && said.contains("the budget it was given"),
+        "{said}"
+    );
+    let tokens = "[turn]\nmaxTokens = 50_000\n[models.\"mine/m\"]\ncontextWindow = 1_000_000\n";
+    let (asked, said) = reads_uncounted(tokens, &[]);
+    assert!(asked.len() < FILES, "{} requests: {said}", asked.len());
+    assert!(
+        said.contains("Paused at about ") && said.contains("turn.maxTokens"),
+        "{said}"
+    );
+    // It is taken to hold 32,768 tokens; they are three bytes each here.
+    let (asked, said) = reads_uncounted("", &[]);
+    assert!(said.contains("AGENT: Read them all."), "{said}");
+    let sizes = asked.iter().map(|asked| asked.body.to_string().len() / 3);
+    let longest = sizes.max().expect("requests");
+    assert!(longest <= 32_768, "{longest} tokens");
+}
