@@ -277,13 +277,16 @@ impl Place {
             429 if is(WireError::is_out_of_money) => unavailable(format!(
                 "the account of the key has nothing left at {address} (429, {said}): add credit there, or choose another model"
             )),
-            403 => unavailable(format!(
-                "the key in {} has no access to {model} at {address} (403, {said}): choose another model or another key",
-                match &self.key {
-                    KeySource::None => String::from("the settings"),
-                    key => key.place(),
-                }
-            )),
+            403 => Fault::last(ModelError::NoKey(match &self.key {
+                KeySource::None => format!(
+                    "{address} forbids it (403, {said}): where it wants a key, name the variable that has it as providers.{}.apiKeyEnv in your config.toml",
+                    self.provider
+                ),
+                key => format!(
+                    "the key in {} has no access to {model} at {address} (403, {said}): choose another model or another key",
+                    key.place()
+                ),
+            })),
             404 | 405 if self.may_be_chat => unavailable(format!(
                 "{address} knows no model {model}, or speaks no Responses API ({code}, {said}): set providers.{}.api = \"chat\" in your config.toml where it speaks Chat Completions alone, else choose another `model`, or correct {base_from}",
                 self.provider

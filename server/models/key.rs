@@ -21,7 +21,7 @@ const LONGEST: u64 = 16 << 10;
 /// Stands where a key stood.
 const HIDDEN: &str = "…";
 
-/// A secret: never shown, never compared, never stored.
+/// A secret: never shown, never stored.
 #[derive(Clone)]
 pub struct Key(HeaderValue);
 
@@ -243,6 +243,22 @@ impl KeySource {
                 Ok(Some(key))
             }
         }
+    }
+
+    /// Another key in place of `old`, which was refused: the program is asked again. `None`: there is none.
+    ///
+    /// # Errors
+    /// `NoKey`, where it gives none any more.
+    pub(super) async fn renewed(&self, old: &Key) -> Result<Option<Key>, ModelError> {
+        let Self::Command { command, .. } = self else {
+            return Ok(None);
+        };
+        // Another turn may have asked already.
+        let is_kept = known().get(command).is_some_and(|key| key.0 == old.0);
+        if is_kept {
+            self.forget();
+        }
+        Ok(self.get().await?.filter(|key| key.0 != old.0))
     }
 
     /// The key was refused: the program is asked again the next time.

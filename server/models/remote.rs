@@ -193,7 +193,8 @@ impl Remote {
         request: &Request,
         hear: &(dyn Fn(Event) + Send + Sync),
     ) -> Result<Answer, ModelError> {
-        let key = self.setup.key.get().await?;
+        let mut key = self.setup.key.get().await?;
+        let mut is_renewed = false;
         let mut attempt = 0;
         loop {
             let mut fault = match self.try_once(request, key.as_ref(), hear).await {
@@ -203,8 +204,17 @@ impl Remote {
             if let Some(key) = &key {
                 fault.error = fault.error.map(|text| key.hide(&text));
             }
+            let is_refused = matches!(fault.error, ModelError::NoKey(_));
+            // What a program prints may have had its time.
+            if let Some(old) = key.as_ref().filter(|_| is_refused && !is_renewed)
+                && let Some(new) = self.setup.key.renewed(old).await?
+            {
+                is_renewed = true;
+                key = Some(new);
+                continue;
+            }
             if !fault.again || attempt >= self.limits.retries {
-                if matches!(fault.error, ModelError::NoKey(_)) {
+                if is_refused {
                     self.setup.key.forget();
                 }
                 return Err(fault.error);

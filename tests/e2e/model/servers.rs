@@ -90,3 +90,52 @@ fn where_a_server_counts_no_tokens_the_limits_hold_all_the_same() {
     let longest = sizes.max().expect("requests");
     assert!(longest <= 32_768, "{longest} tokens");
 }
+
+#[test]
+fn a_key_from_a_program_that_is_no_longer_good_is_asked_for_anew_at_once() {
+    for (status, kind) in [
+        (401, "authentication_error"),
+        (403, "ExpiredTokenException"),
+    ] {
+        let model = Model::start(vec![
+            Step::error(status, kind, "The security token is expired"),
+            Step::text("It is fine."),
+        ]);
+        let workspace = mine(&model.v1(), "");
+        let runs = workspace.path("runs");
+        let script = format!(
+            "echo x >> '{0}'; echo sk-key-0123-$(wc -l < '{0}' | tr -d ' ')",
+            runs.display()
+        );
+        workspace.configure(&format!(
+            "model = \"mine/m\"\n[providers.mine]\nbaseUrl = \"{}\"\napiKeyCommand = [\"sh\", \"-c\", \"{script}\"]\n",
+            model.v1()
+        ));
+        let said = text(&reply(&workspace, &[]));
+        assert!(
+            workspace.read(FILE).contains("AGENT: It is fine."),
+            "{said}"
+        );
+        let keys: Vec<String> = model
+            .requests()
+            .iter()
+            .flat_map(|asked| asked.headers.clone())
+            .filter(|(name, _)| name == "authorization")
+            .map(|(_, key)| key)
+            .collect();
+        assert_eq!(
+            keys,
+            ["Bearer sk-key-0123-1", "Bearer sk-key-0123-2"],
+            "{said}"
+        );
+    }
+    // The same key again is not tried again.
+    let model = Model::start(vec![Step::error(403, "permission_error", "no access")]);
+    let workspace = mine(&model.v1(), "apiKeyCommand = [\"echo\", \"sk-old\"]\n");
+    let said = text(&reply(&workspace, &[]));
+    assert!(
+        said.contains("the key in apiKeyCommand (echo) has no access to m"),
+        "{said}"
+    );
+    assert_eq!(model.requests().len(), 1);
+}
