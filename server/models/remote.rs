@@ -181,9 +181,9 @@ impl Remote {
             Wire::Messages => Box::new(anthropic::Assembly::default()),
             Wire::Responses => Box::new(responses::Assembly::new(by)),
             Wire::Chat => {
-                let thinks =
-                    chat::thinks(&self.setup.model) || Self::with_thoughts().contains(&self.id());
-                Box::new(chat::Assembly::new(by, thinks))
+                let is_known = chat::thinks(&self.setup.model);
+                let thinks = Self::with_thoughts().contains(&self.id());
+                Box::new(chat::Assembly::new(by, is_known, thinks))
             }
         }
     }

@@ -225,6 +225,6 @@ proptest! {
         events.push(raw);
         check(Box::new(anthropic::Assembly::default()), &events);
         check(Box::new(responses::Assembly::new(String::from("a/b"))), &events);
-        check(Box::new(chat::Assembly::new(String::from("a/b"), true)), &events);
+        check(Box::new(chat::Assembly::new(String::from("a/b"), false, true)), &events);
     }
 }

@@ -32,6 +32,10 @@ pub(in crate::models) struct Assembly {
     heard: usize,
     /// The text is taken for thoughts until their end comes, or the answer's.
     thinks: bool,
+    /// The model is known for a tag that its template opens, so that the tag's end need not have a line of its own.
+    is_known: bool,
+    /// Such an end has come, and the rest of its line has not.
+    is_open: bool,
     refusal: String,
     calls: Vec<Call>,
     /// Reasoning by the field that it came in: it goes back in the same one.
@@ -42,12 +46,13 @@ pub(in crate::models) struct Assembly {
 }
 
 impl Assembly {
-    /// `by`: the model that is asked, `provider/model`. `thinks`: its answers are known to begin with thoughts in a tag
-    /// that is not opened.
-    pub fn new(by: String, thinks: bool) -> Self {
+    /// `by`: the model that is asked, `provider/model`. `is_known`: its name says that its answers begin with thoughts
+    /// in a tag that is not opened. `thinks`: so, or earlier answers have begun with them.
+    pub fn new(by: String, is_known: bool, thinks: bool) -> Self {
         Self {
             by,
-            thinks,
+            is_known,
+            thinks: is_known || thinks,
             ..Self::default()
         }
     }
@@ -76,7 +81,9 @@ impl Assembly {
             let from = self.text.len().saturating_sub(THOUGHT.len() - 1);
             self.text.push_str(&text);
             let mut new = self.text.as_bytes().windows(THOUGHT.len()).skip(from);
-            let ends = new.any(|part| part == THOUGHT.as_bytes());
+            self.is_open |= new.any(|part| part == THOUGHT.as_bytes());
+            let ends = self.is_open && self.thoughts == 0 && self.is_decided();
+            self.is_open &= !ends;
             self.say(ends, hear);
         }
         // They have a field of their own, or are over.
@@ -108,11 +115,21 @@ impl Assembly {
         }
     }
 
+    /// Whether enough of the newest tag's line has come to see whether it stands there alone.
+    fn is_decided(&self) -> bool {
+        let rest = self.text.rsplit_once(THOUGHT).map_or("", |(_, rest)| rest);
+        self.is_known
+            || self.text.trim_start().starts_with(THINK)
+            || rest.len() > BLANKS
+            || rest.contains(|c: char| c == '\n' || !c.is_whitespace())
+    }
+
     /// Tells what is new of the answer; thoughts in a tag are none of it. Where the tag was not opened, they look
     /// like the answer until it ends, and are taken back then.
     fn say(&mut self, ends: bool, hear: &(dyn Fn(Event) + Send + Sync)) {
         if ends && self.thoughts == 0 {
-            self.thoughts = self.text.len() - without_thoughts(&self.text).len();
+            let answer = without_thoughts(&self.text, self.is_known);
+            self.thoughts = self.text.len() - answer.len();
             if self.thoughts > 0 && self.heard > 0 {
                 hear(Event::Thoughts);
             }
@@ -282,7 +299,7 @@ impl remote::Assembly for Assembly {
                 item: Value::Object(reasoning),
             });
         }
-        let text = without_thoughts(&self.text);
+        let text = without_thoughts(&self.text, self.is_known);
         if !text.is_empty() {
             blocks.push(Block::Text {
                 text: text.to_owned(),
@@ -364,19 +381,35 @@ fn add_detail(details: &mut Vec<Value>, piece: &Value) {
 
 const THINK: &str = "<think>";
 const THOUGHT: &str = "</think>";
+/// So many blanks behind a tag are the rest of its line.
+const BLANKS: usize = 64;
+const FENCE: &str = "```";
 
 /// Models that are served without a parser for their thoughts put them in front, in a tag. Where the chat's template
-/// opens it, the answer has its end alone; in quotation marks it is spoken of.
-fn without_thoughts(text: &str) -> &str {
+/// opens it, the answer has its end alone, on a line of its own; of models that are known for it (`is_known`) anywhere.
+/// In quotation marks, between other words or in a block of code it is spoken of.
+fn without_thoughts(text: &str, is_known: bool) -> &str {
     let begun = text.trim_start();
-    let inside = begun.strip_prefix(THINK);
-    match inside.unwrap_or(begun).split_once(THOUGHT) {
-        Some((thoughts, rest))
-            if inside.is_some()
-                || !thoughts.contains(THINK) && !thoughts.ends_with(['`', '"', '\'']) =>
-        {
-            rest.trim_start()
-        }
-        _ => text,
+    if let Some(inside) = begun.strip_prefix(THINK) {
+        let ended = inside.split_once(THOUGHT);
+        return ended.map_or(text, |(_, answer)| answer.trim_start());
     }
+    let mut before = 0;
+    let mut is_code = false;
+    for (at, _) in begun.match_indices(THOUGHT) {
+        let piece = begun.get(before..at).unwrap_or_default();
+        let answer = begun.get(at + THOUGHT.len()..).unwrap_or_default();
+        before = at;
+        if piece.contains(THINK) {
+            return text;
+        }
+        is_code ^= piece.matches(FENCE).count() % 2 == 1;
+        let is_blank = |line: Option<&str>| line.is_none_or(|line| line.trim().is_empty());
+        let is_alone =
+            is_blank(piece.rsplit('\n').next()) && is_blank(answer.split('\n').next()) && !is_code;
+        if at == 0 || is_alone || is_known && !piece.ends_with(['`', '"', '\'']) {
+            return answer.trim_start();
+        }
+    }
+    text
 }

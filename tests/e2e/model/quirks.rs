@@ -317,6 +317,7 @@ async fn thoughts_are_no_part_of_the_answer() {
         json!({"content": "<think>\nhm\n</think>\n\n"}),
         // The template of DeepSeek-R1 and QwQ opens the tag itself.
         json!({"content": "Okay, hm.\nI say yes.\n</think>\n\n"}),
+        json!({"content": "It ends with </think>, hm.\n</think>\n\n"}),
         json!({"content": [{"type": "thinking", "thinking": [{"type": "text", "text": "hm"}]}]}),
     ] {
         let answer = answer(&done(&said(thought))).await.expect("an answer");
@@ -327,6 +328,8 @@ async fn thoughts_are_no_part_of_the_answer() {
         "<think>hm",
         "Yes, <think>hm</think>",
         "It ends at `</think>` now.",
+        "The parser looks for </think> and cuts.",
+        "Write:\n\n```\nhm\n</think>\n```\n",
     ] {
         let answer = answer(&done(&[delta(json!({"content": text}), json!("stop"))])).await;
         assert_eq!(text_of(&answer.expect("an answer")), text);
@@ -364,7 +367,14 @@ async fn thoughts_in_a_tag_that_was_not_opened_are_told_once_at_most() {
         Step::body(200, "text/event-stream", &done(&chunks))
     };
     let thought = || answer(&["I say", " yes.\n</thi", "nk>\n\nYe", "s."]);
-    let model = Model::start(vec![thought(), thought(), answer(&["N", "o."]), thought()]);
+    let model = Model::start(vec![
+        thought(),
+        thought(),
+        answer(&["N", "o."]),
+        thought(),
+        answer(&["I say yes.</think>", "Yes."]),
+        answer(&["A tag:\n</think>", " ends it.\n", "So it is."]),
+    ]);
     let mut setup = setup(&model, Wire::Chat);
     // What is known of one model is known in this process.
     setup.model = String::from("thinks-aloud");
@@ -385,9 +395,21 @@ async fn thoughts_in_a_tag_that_was_not_opened_are_told_once_at_most() {
     let (_, heard) = ask(&provider, vec![user("hello")]).await;
     assert_eq!(told(heard), "No.");
     setup.model = String::from("DeepSeek-R1:8b");
-    let provider = Remote::new(setup).expect("a provider");
+    let provider = Remote::new(setup.clone()).expect("a provider");
     let (_, heard) = ask(&provider, vec![user("hello")]).await;
     assert_eq!(told(heard), "Yes.");
+    // Its own tag need not have a line of its own; one that comes in pieces may stand in one.
+    let (_, heard) = ask(&provider, vec![user("hello")]).await;
+    assert_eq!(told(heard), "Yes.");
+    let mut other = setup.clone();
+    other.model = String::from("speaks-of-tags");
+    let provider = Remote::new(other).expect("a provider");
+    let (said, heard) = ask(&provider, vec![user("hello")]).await;
+    let text = "A tag:\n</think> ends it.\nSo it is.";
+    assert_eq!(
+        (text_of(&said.expect("an answer")), told(heard)),
+        (text.to_owned(), text.to_owned())
+    );
 }
 
 /// What a server sends with a call beyond the format goes back to the same model, and to no other: Gemini
