@@ -42,6 +42,9 @@ impl Default for Limits {
     }
 }
 
+/// What may stand before the first event (the standard's `bom`), and is none of it. The reader of events does not bear it.
+const MARK: &[u8] = b"\xef\xbb\xbf";
+
 /// One line of a stream: what is larger is no answer of a model, and would be searched again and again.
 const MAX_LINE: usize = 4 << 20;
 
@@ -270,6 +273,8 @@ pub(super) fn events(
         line: usize,
         limits: Limits,
         over: bool,
+        /// Bytes of the mark that have come; all of them: whatever comes now is the stream.
+        mark: usize,
     }
     let watch = Watch {
         bytes: response.bytes_stream().boxed(),
@@ -277,6 +282,7 @@ pub(super) fn events(
         line: 0,
         limits: limits.clone(),
         over: false,
+        mark: 0,
     };
     let watched = futures::stream::unfold(watch, move |mut watch| async move {
         if watch.over {
@@ -310,7 +316,15 @@ pub(super) fn events(
                         }) >> 20
                     ))))
                 } else {
-                    Ok(chunk)
+                    let left = MARK.get(watch.mark..).unwrap_or_default();
+                    let skipped = chunk.len().min(left.len());
+                    if chunk.get(..skipped) == left.get(..skipped) {
+                        watch.mark += skipped;
+                        Ok(chunk.slice(skipped..))
+                    } else {
+                        watch.mark = MARK.len();
+                        Ok(chunk)
+                    }
                 }
             }
         };

@@ -139,3 +139,25 @@ fn a_key_from_a_program_that_is_no_longer_good_is_asked_for_anew_at_once() {
     );
     assert_eq!(model.requests().len(), 1);
 }
+
+#[test]
+fn a_byte_order_mark_before_a_stream_does_no_harm() {
+    let chunks = [delta(json!({"content": "ok"}), json!("stop"))];
+    let body = chat_body(&chunks);
+    let whole = [b"\xef\xbb\xbf", &body[..]].concat();
+    let mut split = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n1\r\n\xef\r\n2\r\n\xbb\xbf\r\n".to_vec();
+    split.extend(format!("{:x}\r\n", body.len()).as_bytes());
+    split.extend([&body[..], b"\r\n0\r\n\r\n"].concat());
+    let model = Model::start(vec![
+        Step::body(200, "text/event-stream", &whole),
+        Step::raw(&split),
+    ]);
+    let workspace = mine(&model.v1(), "apiKeyEnv = \"MK\"\n");
+    for _ in 0..2 {
+        let said = doctor(&workspace, true, &ENV);
+        assert!(
+            said.contains("true it was asked a small question and answered"),
+            "{said}"
+        );
+    }
+}
