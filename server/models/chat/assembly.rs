@@ -155,7 +155,7 @@ impl Assembly {
     }
 
     /// A piece of a call. OpenAI gives the id and the name once and the index always; others leave out the
-    /// id, the index or both, repeat them, or give every call the index 0.
+    /// id, the index or both, repeat them, give every call the index 0, or every piece an id of its own.
     fn call(&mut self, piece: &Value, hear: &(dyn Fn(Event) + Send + Sync)) {
         let word = |value: &Value| value.as_str().unwrap_or_default().to_owned();
         let id = word(&piece["id"]);
@@ -170,7 +170,9 @@ impl Assembly {
             };
             last.filter(|at| {
                 self.calls.get(*at).is_some_and(|call| {
-                    let other_id = !id.is_empty() && !call.id.is_empty();
+                    // Without a name it begins nothing.
+                    let goes_on = name.is_empty() && index.is_some();
+                    let other_id = !id.is_empty() && !call.id.is_empty() && !goes_on;
                     // A name again begins another call, unless the one before is only repeated.
                     let again = !name.is_empty()
                         && !call.name.is_empty()

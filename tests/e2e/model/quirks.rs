@@ -184,6 +184,23 @@ async fn fault_23_calls_are_told_apart_whatever_marks_them() {
         &both,
     )
     .await;
+    // Another id in every piece.
+    check_calls(
+        vec![
+            json!([piece(json!(0), json!("1"), json!("file_read"), json!(""))]),
+            json!([piece(
+                json!(0),
+                json!("x"),
+                null.clone(),
+                json!("{\"path\":")
+            )]),
+            json!([piece(json!(0), json!("y"), json!(""), json!("\"a\"}"))]),
+            json!([piece(json!(1), json!("2"), json!("glob"), json!(""))]),
+            json!([piece(json!(1), json!("z"), null.clone(), whole_b.clone())]),
+        ],
+        &both,
+    )
+    .await;
     // Arguments as an object; none; null; no JSON.
     check_calls(
         vec![
