@@ -71,6 +71,13 @@ impl WireError {
                 "context length exceeded",
                 "exceeds the context length",
                 "exceeds the maximum number of tokens",
+                // LM Studio, now and before.
+                "loaded with context length of only",
+                "greater than the context length",
+                // xAI, Moonshot, GitHub Copilot.
+                "maximum prompt length is",
+                "exceeded model token limit",
+                "prompt token count of",
             ]
             .iter()
             .any(|phrase| said.contains(phrase))

@@ -523,6 +523,23 @@ async fn a_window_that_was_assumed_is_named_where_it_is_too_large() {
     assert_eq!(model.requests().len(), 1);
 }
 
+/// LM Studio, its older server, xAI, Moonshot, GitHub Copilot: each says it in its own words.
+#[tokio::test]
+async fn a_conversation_that_is_too_long_is_known_in_many_words() {
+    for text in [
+        "Trying to keep the first 4561 tokens when context the overflows. However, the model is loaded with context length of only 4096 tokens, which is not enough.",
+        "The number of tokens to keep from the initial prompt is greater than the context length (n_keep: 13055>= n_ctx: 4096).",
+        "This model's maximum prompt length is 131072 but the request contains 136973 tokens.",
+        "Invalid request: Your request exceeded model token limit: 262144 (requested: 269030)",
+        "prompt token count of 130114 exceeds the limit of 128000",
+    ] {
+        let model = Model::start(vec![Step::error(400, "invalid_request_error", text)]);
+        let provider = Remote::new(setup(&model, Wire::Chat)).expect("a provider");
+        let error = ask(&provider, vec![user("hello")]).await.0;
+        assert!(matches!(error, Err(ModelError::TooLong(_))), "{error:?}");
+    }
+}
+
 /// Details of reasoning that came in pieces go back as one, with the calls that they led to.
 #[tokio::test]
 async fn details_of_reasoning_go_back_whole() {
