@@ -171,6 +171,8 @@ pub(super) struct Place {
     pub address: String,
     /// What to correct where the address is wrong.
     pub base_from: String,
+    /// Where requests go, nothing secret.
+    pub url: String,
     pub key: KeySource,
     pub provider: String,
     pub model: String,
@@ -270,6 +272,7 @@ impl Place {
                 "the conversation does not fit into {model} ({said}): ask for less at once{known}"
             )));
         }
+        let usual = self.usual_end();
         match code {
             300..=399 => unavailable(format!(
                 "{address} answered with a redirect, which is not followed with a key: correct {base_from}"
@@ -295,8 +298,12 @@ impl Place {
                 ),
             })),
             404 | 405 if self.may_be_chat => unavailable(format!(
-                "{address} knows no model {model}, or speaks no Responses API ({code}, {said}): set providers.{}.api = \"chat\" in your config.toml where it speaks Chat Completions alone, else choose another `model`, or correct {base_from}",
+                "{address} knows no model {model}, or speaks no Responses API ({code}, {said}): set providers.{}.api = \"chat\" in your config.toml where it speaks Chat Completions alone, else choose another `model`, or correct {base_from}{usual}",
                 self.provider
+            )),
+            404 if error.as_ref().is_none_or(WireError::is_no_path) => unavailable(format!(
+                "nothing is served at {} (404, {said}): correct {base_from}{usual}",
+                self.url
             )),
             404 => unavailable(format!(
                 "{address} knows no model {model} (404, {said}): choose another one with `model`, or correct {base_from}"
@@ -319,6 +326,17 @@ impl Place {
             _ => last(format!(
                 "{address} refused the request ({code}, {said}): check `model` and {base_from}"
             )),
+        }
+    }
+
+    /// What is said of the base URL where it names no version of an interface.
+    fn usual_end(&self) -> &'static str {
+        let path = self.url.split('/').skip(3);
+        let is_version =
+            |part: &str| matches!(part.as_bytes(), [b'v', digit, ..] if digit.is_ascii_digit());
+        match path.into_iter().any(is_version) {
+            true => "",
+            false => ", which usually ends in /v1",
         }
     }
 

@@ -127,6 +127,11 @@ pub(super) fn address(base: &str, path: &str) -> Option<reqwest::Url> {
         .iter()
         .find_map(|end| base.strip_suffix(end))
         .unwrap_or(base);
+    // It is in the path of this interface already.
+    let base = match path.starts_with("/v1/") {
+        true => base.strip_suffix("/v1").unwrap_or(base),
+        false => base,
+    };
     let path = format!("{base}{path}");
     url.set_path(&path);
     Some(url)
@@ -386,6 +391,7 @@ mod tests {
             path("http://a/x/v1/messages", "/v1/messages"),
             "http://a/x/v1/messages"
         );
+        assert_eq!(path("http://a/v1/", "/v1/messages"), "http://a/v1/messages");
         assert_eq!(path("http://a/v1?b=c", "/responses"), "");
     }
 

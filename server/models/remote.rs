@@ -106,6 +106,7 @@ impl Remote {
                 .trim_end_matches(setup.wire.path())
                 .to_owned(),
             base_from: setup.base_from.clone(),
+            url: http::shown(&url),
             key: setup.key.clone(),
             provider: setup.provider.clone(),
             model: setup.model.clone(),

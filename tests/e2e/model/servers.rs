@@ -161,3 +161,34 @@ fn a_byte_order_mark_before_a_stream_does_no_harm() {
         );
     }
 }
+
+#[test]
+fn an_address_at_which_nothing_is_served_is_told_from_a_model_that_is_not_known() {
+    for (kind, body) in [
+        ("text/plain", "404 page not found"),
+        ("application/json", r#"{"detail":"Not Found"}"#),
+    ] {
+        let base = always("404 Not Found", kind, body);
+        let said = doctor(&mine(&base, ""), true, &[]);
+        let hint = "correct providers.mine.baseUrl, which usually ends in /v1";
+        assert!(
+            said.contains(&format!(
+                "nothing is served at {base}/chat/completions (404"
+            )) && said.contains(hint),
+            "{said}"
+        );
+        let said = doctor(&mine(&format!("{base}/v1"), ""), true, &[]);
+        assert!(
+            said.contains(&format!("nothing is served at {base}/v1/chat/completions"))
+                && !said.contains("usually"),
+            "{said}"
+        );
+    }
+    let model = Model::start(vec![Step::text("ok")]);
+    let more = "api = \"messages\"\napiKeyEnv = \"MK\"\n";
+    let said = doctor(&mine(&model.v1(), more), true, &ENV);
+    assert!(
+        said.contains("true it was asked a small question and answered"),
+        "{said}"
+    );
+}
