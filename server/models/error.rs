@@ -83,6 +83,27 @@ impl WireError {
             .any(|phrase| said.contains(phrase))
     }
 
+    /// The answer may not be as long as the request would have it.
+    fn wants_less(&self) -> bool {
+        let limit = ["max_tokens", "max_completion_tokens", "max_output_tokens"];
+        let said = self.message.to_ascii_lowercase();
+        limit.iter().any(|name| said.contains(name))
+            && [
+                "maximum allowed number of output tokens",
+                "must be less than or equal to",
+                "supports at most",
+                "valid range of",
+            ]
+            .iter()
+            .any(|phrase| said.contains(phrase))
+    }
+
+    /// There is nothing at the address: the words of whoever knows no such path, which name no model.
+    fn is_no_path(&self) -> bool {
+        let said = self.message.to_ascii_lowercase();
+        matches!(said.trim(), "" | "not found" | "file not found")
+    }
+
     /// The parameter of the request that says how long the answer may be is to have its other name.
     pub fn wants_new_limit(&self) -> bool {
         self.message.contains(NEW_LIMIT) && !self.is_too_long()
@@ -310,6 +331,10 @@ impl Place {
             )),
             400 if said.contains("does not support tools") => unavailable(format!(
                 "{model} cannot call tools ({said}): choose a model that can with `model`"
+            )),
+            400 if is(WireError::wants_less) => last(format!(
+                "{model} may not say so much at once (400, {said}): say how many tokens it may as maxOutput in [models.\"{}/{model}\"] of your config.toml",
+                self.provider
             )),
             413 => Fault::last(ModelError::TooLong(format!(
                 "the request is too large for {model} (413, {said}): ask for less at once"

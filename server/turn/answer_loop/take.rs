@@ -124,10 +124,18 @@ impl Loop<'_> {
         if text.is_empty() {
             step.anew = true;
             self.recorder.step(step).await?;
-            return Err(Outcome::Failed(format!(
-                "{} gave an empty answer: ask again, or choose another model",
-                answer.model
-            )));
+            return Err(Outcome::Failed(match answer.stop {
+                Stop::MaxTokens => format!(
+                    "{} used all {} tokens of its answer for thoughts: raise maxOutput or contextWindow in [models.\"{}\"] of your config.toml, or choose another model",
+                    answer.model,
+                    usage.output,
+                    self.model.name()
+                ),
+                _ => format!(
+                    "{} gave an empty answer: ask again, or choose another model",
+                    answer.model
+                ),
+            }));
         }
         if matches!(answer.stop, Stop::MaxTokens | Stop::ContextFull) {
             text.push_str(" (cut off: the model may not say more at once)");

@@ -192,3 +192,39 @@ fn an_address_at_which_nothing_is_served_is_told_from_a_model_that_is_not_known(
         "{said}"
     );
 }
+
+#[test]
+fn an_answer_that_was_all_thoughts_is_told_as_that() {
+    let thinks = || {
+        let usage =
+            json!({"choices": [], "usage": {"prompt_tokens": 9, "completion_tokens": 8192}});
+        stream(&[
+            delta(json!({"reasoning_content": "hm"}), Value::Null),
+            delta(json!({}), json!("length")),
+            usage,
+        ])
+    };
+    let model = Model::start(vec![thinks(), thinks(), thinks()]);
+    let workspace = mine(&model.v1(), "apiKeyEnv = \"MK\"\n");
+    let said = text(&reply(&workspace, &ENV));
+    for word in [
+        "used all 8192 tokens of its answer for thoughts",
+        "maxOutput",
+        "[models.\"mine/m\"]",
+    ] {
+        assert!(said.contains(word), "{word}: {said}");
+    }
+    for refusal in [
+        "max_tokens: 32000 > 8192, which is the maximum allowed number of output tokens for m",
+        "`max_tokens` must be less than or equal to `8192`, the maximum value for `max_tokens` is less than the `context_window` for this model",
+        "max_tokens is too large: 32000. This model supports at most 8192 completion tokens",
+    ] {
+        let model = Model::start(vec![Step::error(400, "invalid_request_error", refusal)]);
+        let workspace = mine(&model.v1(), "apiKeyEnv = \"MK\"\n");
+        let said = text(&reply(&workspace, &ENV));
+        assert!(
+            said.contains("as maxOutput in [models.\"mine/m\"] of your config.toml"),
+            "{said}"
+        );
+    }
+}
