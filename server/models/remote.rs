@@ -353,6 +353,8 @@ impl Remote {
             match assembly.take(&event.data, &heard) {
                 Ok(true) => return finish(assembly),
                 Ok(false) => {}
+                // Whatever goes wrong once all is said takes nothing away.
+                Err(_) if assembly.is_whole() => return finish(assembly),
                 Err(Trouble::Broken(why)) => return Err(http::broken(&why)),
                 Err(Trouble::Reported(mut error)) => {
                     error.message = hide(&error.message);

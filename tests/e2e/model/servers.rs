@@ -228,3 +228,21 @@ fn an_answer_that_was_all_thoughts_is_told_as_that() {
         );
     }
 }
+
+#[test]
+fn an_error_after_the_end_of_an_answer_takes_nothing_away() {
+    let late = json!({"error": {"message": "usage is not to be had", "code": 500}});
+    let answer = stream(&[
+        delta(json!({"content": "It is fine."}), Value::Null),
+        delta(json!({}), json!("stop")),
+        late,
+    ]);
+    let model = Model::start(vec![answer]);
+    let workspace = mine(&model.v1(), "apiKeyEnv = \"MK\"\n");
+    let said = text(&reply(&workspace, &ENV));
+    assert!(
+        workspace.read(FILE).contains("AGENT: It is fine."),
+        "{said}"
+    );
+    assert_eq!(model.requests().len(), 1);
+}
