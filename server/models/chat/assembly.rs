@@ -213,6 +213,11 @@ impl Assembly {
 }
 
 impl Call {
+    /// Whether it can be carried out as it is.
+    fn is_whole(&self) -> bool {
+        !self.name.is_empty() && (self.json.trim().is_empty() || self.is_complete())
+    }
+
     fn is_complete(&self) -> bool {
         self.whole.is_some()
             || self.json.trim_end().ends_with('}')
@@ -224,7 +229,15 @@ impl remote::Assembly for Assembly {
     fn take(&mut self, data: &str, hear: &(dyn Fn(Event) + Send + Sync)) -> Result<bool, Trouble> {
         let data = data.trim();
         if data == "[DONE]" {
-            return if self.stop.is_some() {
+            // Some servers never say why: what can be used as it is counts as whole.
+            let is_whole = match self.calls.is_empty() {
+                true => !without_thoughts(&self.text, self.is_known)
+                    .trim()
+                    .is_empty(),
+                false => self.calls.iter().all(Call::is_whole),
+            };
+            return if self.stop.is_some() || is_whole {
+                self.think_no_more(hear);
                 Ok(true)
             } else {
                 Err(Trouble::Broken(String::from("it ended without saying why")))

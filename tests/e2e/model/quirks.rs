@@ -269,9 +269,29 @@ async fn fault_23_an_end_is_known_in_all_its_forms() {
         assert_eq!(answer.usage.output, counted);
     }
     // What has not said how it ended was cut off.
-    for body in [chat_body(&[hello()]), done(&[hello()])] {
+    let piece = |arguments: &str| {
+        let function = json!({"name": "glob", "arguments": arguments});
+        let call = json!([{"index": 0, "id": "1", "function": function}]);
+        delta(json!({"tool_calls": call}), Value::Null)
+    };
+    for body in [
+        chat_body(&[hello()]),
+        chat_body(&[piece("{}")]),
+        done(&[piece("{\"pattern\": ")]),
+        done(&[delta(json!({"role": "assistant"}), Value::Null)]),
+    ] {
         let error = answer(&body).await.expect_err("no answer").to_string();
         assert!(error.contains("ask again"), "{error}");
+    }
+    // Some give no reason at all, and their end.
+    let said = answer(&done(&[hello()])).await.expect("an answer");
+    assert_eq!(
+        (text_of(&said).as_str(), said.stop),
+        ("Hello.", Stop::Other)
+    );
+    for arguments in ["{}", ""] {
+        let called = answer(&done(&[hello(), piece(arguments)])).await;
+        assert_eq!(calls(&called.expect("an answer")).len(), 1, "{arguments}");
     }
     // `stop` with calls, an unknown reason, one that is a failure.
     let call = json!([{"index": 0, "id": "1", "function": {"name": "glob", "arguments": "{}"}}]);
