@@ -293,6 +293,20 @@ impl Place {
                 "the conversation does not fit into {model} ({said}): ask for less at once{known}"
             )));
         }
+        // Whoever answers with a page and no error may stand in between.
+        let between = self
+            .proxy
+            .filter(|_| code == 407 || code == 403 && error.is_none());
+        if let Some(proxy) = between {
+            return unavailable(format!(
+                "the proxy in {proxy}{} ({code}, {said}): correct {proxy}, or name the host in NO_PROXY to do without it",
+                match code {
+                    407 =>
+                        format!(" lets nobody through to {address} without a name and a password"),
+                    _ => format!(", or {address} behind it, forbids the request"),
+                }
+            ));
+        }
         let usual = self.usual_end();
         match code {
             300..=399 => unavailable(format!(

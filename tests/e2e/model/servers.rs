@@ -230,6 +230,28 @@ fn an_answer_that_was_all_thoughts_is_told_as_that() {
 }
 
 #[test]
+fn who_forbids_is_named_and_no_key_that_was_not_sent() {
+    let page = "<!doctype html><title>no</title>";
+    let forbids = always("403 Forbidden", "text/html", page);
+    let said = doctor(&mine(&format!("{forbids}/v1"), ""), true, &[]);
+    assert!(
+        said.contains(&format!("{forbids}/v1 forbids it (403, Forbidden)"))
+            && said.contains("providers.mine.apiKeyEnv")
+            && !said.contains("the key in"),
+        "{said}"
+    );
+    let workspace = mine("http://models.example/v1", "");
+    let wants = always("407 Proxy Authentication Required", "text/html", page);
+    for proxy in [&wants, &forbids] {
+        let said = doctor(&workspace, true, &[("HTTP_PROXY", proxy)]);
+        assert!(
+            said.contains("the proxy in HTTP_PROXY") && said.contains("correct HTTP_PROXY"),
+            "{said}"
+        );
+    }
+}
+
+#[test]
 fn an_error_after_the_end_of_an_answer_takes_nothing_away() {
     let late = json!({"error": {"message": "usage is not to be had", "code": 500}});
     let answer = stream(&[
