@@ -89,6 +89,9 @@ pub enum ChildError {
     Indexing(String, u64),
     #[error("`{0}` stopped: {1}")]
     Stopped(String, String),
+    /// It answered a method, and would answer the same again.
+    #[error("the language server's answer to `{0}` cannot be read: {1}")]
+    Unreadable(String, String),
     /// The child's own error, passed on with code and data.
     #[error("{message}")]
     Answered {
@@ -179,6 +182,12 @@ pub(crate) struct Shared {
     forward: RwLock<Option<Forward>>,
     client: RwLock<(Option<Encoding>, Value)>,
     told: Mutex<HashMap<String, HashSet<String>>>,
+}
+
+/// An answer as a value. One that is nested deeper than this program reads is passed on as text alone.
+pub fn read_answer(method: &str, answer: &RawValue) -> Result<Value, ChildError> {
+    serde_json::from_str(answer.get())
+        .map_err(|error| ChildError::Unreadable(method.to_owned(), error.to_string()))
 }
 
 fn read<T: Clone>(lock: &RwLock<T>) -> T {
@@ -380,12 +389,7 @@ impl Children {
         let raw = self
             .request_raw(file, language, method, params, encoding, cancel)
             .await?;
-        serde_json::from_str(raw.get()).map_err(|e| {
-            ChildError::Stopped(
-                method.to_string(),
-                format!("its answer cannot be read: {e}"),
-            )
-        })
+        read_answer(method, &raw)
     }
 
     /// As [`Children::request`], the answer as text: nothing is parsed where the encodings agree.

@@ -12,7 +12,7 @@ use tokio_util::sync::CancellationToken;
 use super::connection::{Connection, INDEXING_FACTOR, locked};
 use super::methods::{needs_index, only_reads};
 use super::positions::{self, Texts};
-use super::{ChildError, Children, uri};
+use super::{ChildError, Children, read_answer, uri};
 use crate::text::{Document, Encoding};
 
 mod queries;
@@ -194,10 +194,10 @@ impl Children {
                 continue;
             }
             let answer = if convert && !is_empty(&answer) {
-                let mut value: Value =
-                    serde_json::from_str(answer.get()).map_err(|e| unreadable(connection, &e))?;
+                let mut value = read_answer(method, &answer)?;
                 positions::convert(&mut value, &scope, child_counts, encoding, &mut texts);
-                serde_json::value::to_raw_value(&value).map_err(|e| unreadable(connection, &e))?
+                serde_json::value::to_raw_value(&value)
+                    .map_err(|error| ChildError::Unreadable(method.to_owned(), error.to_string()))?
             } else {
                 answer
             };
@@ -263,7 +263,7 @@ impl Children {
             let exchange = self
                 .patiently(file, None, "textDocument/diagnostic", params, cancel)
                 .await?;
-            let report: Value = serde_json::from_str(exchange.answer.get()).unwrap_or(Value::Null);
+            let report = read_answer("textDocument/diagnostic", &exchange.answer)?;
             let mut items = report
                 .get("items")
                 .and_then(Value::as_array)
@@ -355,13 +355,6 @@ async fn settled(connection: &Connection, asking: &Asking<'_>) -> Result<(), Chi
             Err(ChildError::Indexing(connection.row.command.clone(), whole.as_secs()))
         }
     }
-}
-
-fn unreadable(connection: &Connection, error: &serde_json::Error) -> ChildError {
-    ChildError::Stopped(
-        connection.row.command.clone(),
-        format!("its answer cannot be read: {error}"),
-    )
 }
 
 /// The document that a request is about.

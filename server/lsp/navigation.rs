@@ -11,7 +11,7 @@ use tokio_util::sync::CancellationToken;
 use tower_lsp::jsonrpc::{Error, ErrorCode, Result};
 
 use super::{Server, from_proto, hover, invalid, lifecycle, names, to_proto};
-use crate::children::ChildError;
+use crate::children::{ChildError, read_answer};
 use crate::comments::Syntax;
 use crate::config::ProxyMode;
 use crate::session::{Session, View};
@@ -141,13 +141,17 @@ pub(super) async fn request(
     }
     match answer {
         Ok(theirs) if method == RENAME => {
-            let mut edit = serde_json::from_str(theirs.get()).unwrap_or_default();
+            let mut edit = read_answer(&method, &theirs).map_err(child_error)?;
             names::edit_to_client(&server, &mut edit);
             Ok(Answer::Value(edit))
         }
         Ok(theirs) if told.is_null() => Ok(Answer::Raw(names::raw_to_client(&server, theirs))),
         Ok(theirs) => {
-            let theirs = serde_json::from_str(theirs.get()).unwrap_or_default();
+            // Without what cannot be read, as without what failed.
+            let theirs = read_answer(&method, &theirs).unwrap_or_else(|error| {
+                tracing::info!("{error}");
+                Value::Null
+            });
             Ok(Answer::Value(hover::joined(theirs, &told)))
         }
         // Nobody there to ask: the same as nothing found, for an editor asks at every key.

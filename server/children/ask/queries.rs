@@ -11,7 +11,7 @@ use tokio_util::sync::CancellationToken;
 use super::super::edits::{self, FileEdits};
 use super::super::positions::{self, Texts};
 use super::super::supervisor::Child;
-use super::super::{ChildError, Children, uri};
+use super::super::{ChildError, Children, read_answer, uri};
 use super::Exchange;
 use crate::text::{Document, Encoding};
 
@@ -38,7 +38,7 @@ impl Children {
         cancel: &CancellationToken,
     ) -> Result<Vec<Place>, ChildError> {
         let exchange = self.patiently(file, None, method, params, cancel).await?;
-        let value = serde_json::from_str(exchange.answer.get()).unwrap_or(Value::Null);
+        let value = read_answer(method, &exchange.answer)?;
         Ok(self.read_places(&value, exchange.told))
     }
 
@@ -84,7 +84,7 @@ impl Children {
         let exchange = self
             .patiently(file, language, method, params, cancel)
             .await?;
-        Ok(serde_json::from_str(exchange.answer.get()).unwrap_or(Value::Null))
+        read_answer(method, &exchange.answer)
     }
 
     /// Asks the children of all these files what is about no file, each child once and all at the same time.
@@ -229,7 +229,7 @@ impl Children {
                 cancel,
             )
             .await?;
-        let value: Value = serde_json::from_str(exchange.answer.get()).unwrap_or(Value::Null);
+        let value = read_answer("textDocument/hover", &exchange.answer)?;
         let text = value.get("contents").map(marked).unwrap_or_default();
         Ok(Some(text.trim().to_string()).filter(|t| !t.is_empty()))
     }
@@ -249,7 +249,7 @@ impl Children {
         let exchange = self
             .patiently(file, None, "textDocument/rename", params, cancel)
             .await?;
-        let value: Value = serde_json::from_str(exchange.answer.get()).unwrap_or(Value::Null);
+        let value = read_answer("textDocument/rename", &exchange.answer)?;
         edits::from_workspace_edit(&value, Encoding::Utf8, exchange.told, &self.shared.buffers)
             .map_err(|e| ChildError::Answered {
                 code: -32803,

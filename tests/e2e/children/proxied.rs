@@ -384,3 +384,50 @@ fn settings_that_another_program_wrote_count_with_the_next_definition() {
     let found = asked("always");
     assert!(found[0].is_object(), "{found}");
 }
+
+/// One that counts as the editor does has its text passed on as it is. Else it is read, which has an end, and that is not
+/// the child's.
+#[test]
+fn an_answer_that_is_nested_too_deeply_is_no_end_of_the_child() {
+    let workspace = Workspace::new();
+    let deep = json!({"encoding": "utf-8", "log": workspace.root().with_file_name("child.log"),
+        "on": {"textDocument/definition": "deep", "textDocument/rename": "deep"}});
+    let mut editor = start(&workspace, &deep, "");
+    editor.open_text("a.rs", "rust", "fn load() {}\n");
+    let mut here = at(&editor, "a.rs", 4);
+    here["newName"] = json!("fetch");
+    for method in ["textDocument/definition", "textDocument/rename"] {
+        let error = editor
+            .request(method, here.clone())
+            .expect_err("it cannot be read");
+        let message = error["message"].as_str().unwrap_or_default();
+        assert!(
+            message.contains("cannot be read") && !message.contains("stopped"),
+            "{method}: {message}"
+        );
+    }
+    let log = log(&workspace);
+    let asked = log
+        .lines()
+        .filter(|line| line.contains("\"textDocument/definition\""));
+    assert_eq!(asked.count(), 1, "it is not asked for again: {log}");
+}
+
+/// Where nothing need be counted anew, an edit is read all the same.
+#[test]
+fn an_edit_that_cannot_be_read_is_an_error_and_not_nothing() {
+    let workspace = Workspace::new();
+    let deep = json!({"encoding": "utf-16",
+        "on": {"textDocument/definition": "deep", "textDocument/rename": "deep"}});
+    let mut editor = start(&workspace, &deep, "");
+    editor.open_text("a.rs", "rust", "fn load() {}\n");
+    let mut here = at(&editor, "a.rs", 4);
+    here["newName"] = json!("fetch");
+    let error = editor
+        .request("textDocument/rename", here)
+        .expect_err("it cannot be read");
+    assert!(
+        error["message"].to_string().contains("cannot be read"),
+        "{error}"
+    );
+}
