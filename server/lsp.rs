@@ -147,13 +147,6 @@ impl LanguageServer for Methods {
         Ok(())
     }
 
-    async fn code_action(
-        &self,
-        params: lsp::CodeActionParams,
-    ) -> Result<Option<lsp::CodeActionResponse>> {
-        actions::code_actions(&self.0, &params).map(Some)
-    }
-
     async fn code_lens(&self, params: lsp::CodeLensParams) -> Result<Option<Vec<lsp::CodeLens>>> {
         actions::lenses(&self.0, &params).map(Some)
     }

@@ -30,9 +30,9 @@ use super::client::For;
 use super::frames::Framer;
 use super::navigation::{self, Answer};
 use super::{
-    Ended, Methods, Params, Server, commands, completion, conversation, diagnostics, documents,
-    fixes, from_proto, hints, host, lifecycle, links, repaired, semantic_tokens, symbols, testing,
-    to_proto,
+    Ended, Methods, Params, Server, actions, commands, completion, conversation, diagnostics,
+    documents, fixes, from_proto, hints, host, lifecycle, links, repaired, semantic_tokens,
+    symbols, testing, to_proto,
 };
 use crate::host::Level;
 use crate::present;
@@ -466,6 +466,10 @@ fn own(
         "workspace/textDocumentContent" => value(conversation::content(server, params()).boxed()),
         method if navigation::takes(method) => navigation::request(
             server,
+        "textDocument/codeAction" => {
+            let params = params();
+            value(async move { actions::answer(&server, params) }.boxed())
+        }
             method.to_owned(),
             params().unwrap_or_default(),
             cancel,

@@ -8,6 +8,7 @@ use crate::harness::{Editor, OnApply, Options, Workspace, frame};
 mod again;
 mod completion;
 mod fixes;
+mod foreign;
 mod formats;
 mod links;
 mod live;
