@@ -100,6 +100,8 @@ struct Server {
     documents: Documents,
     publisher: Publisher,
     scratch: Scratch,
+    /// Folders of the client that cannot be used, and why: told when it is initialized.
+    left_out: Mutex<Vec<String>>,
     margin: margin::Margin,
     /// The editor's own answer, for folders that come later too.
     trusted: Mutex<Option<bool>>,

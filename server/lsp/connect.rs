@@ -209,6 +209,7 @@ fn serve_one(
         documents: Documents::default(),
         publisher: Publisher::default(),
         scratch: Scratch::default(),
+        left_out: Mutex::default(),
         margin: Margin::default(),
         trusted: Mutex::default(),
         tokens: super::semantic_tokens::Given::default(),

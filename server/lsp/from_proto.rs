@@ -22,11 +22,15 @@ pub(super) fn named(uri: &str) -> Option<PathBuf> {
     if let Some(path) = plain(uri) {
         return Some(path.into());
     }
-    Url::parse(uri)
-        .ok()
-        .filter(|url| url.scheme() == "file")?
-        .to_file_path()
-        .ok()
+    let url = Url::parse(uri).ok().filter(|url| url.scheme() == "file")?;
+    let path = url.to_file_path().ok();
+    // Some clients do not encode these, and there they end no path.
+    let is_cut = url.fragment().is_some() || url.query().is_some();
+    if is_cut && !path.as_ref().is_some_and(|path| path.exists()) {
+        let whole = named(&uri.replace('#', "%23").replace('?', "%3F"));
+        return whole.filter(|whole| whole.exists()).or(path);
+    }
+    path
 }
 
 /// The path of most URIs, which is the text behind `file://`: nothing in it is encoded, no name is empty, `.` or `..`.

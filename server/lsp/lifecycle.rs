@@ -40,7 +40,10 @@ pub(super) fn initialize(server: &Arc<Server>, params: Value) -> Result<Value, E
         .and_then(Value::as_bool);
     set_trusted(server, trusted);
     for root in roots {
-        add_folder(server, &session, root);
+        match root {
+            Ok(root) => add_folder(server, &session, root),
+            Err(named) => leave_out(server, &named, "it is no `file:` URI"),
+        }
     }
     let forwarded = navigation::proxies(&session);
     if forwarded {
@@ -96,30 +99,49 @@ pub(super) fn end_with(server: &Arc<Server>, parent: i64) {
     });
 }
 
-/// The workspace folders, in the words of old clients too.
-fn roots(params: &Value) -> Vec<PathBuf> {
+/// The workspace folders, in the words of old clients too. The error is what was named and can be no folder.
+fn roots(params: &Value) -> Vec<Result<PathBuf, String>> {
+    let root = |uri: &str| from_proto::named(uri).ok_or_else(|| uri.to_owned());
     let folders = params
         .get("workspaceFolders")
         .and_then(Value::as_array)
         .filter(|folders| !folders.is_empty());
     if let Some(folders) = folders {
-        return folders
+        let uris = folders
             .iter()
-            .filter_map(|folder| from_proto::named(folder.get("uri")?.as_str()?))
-            .collect();
+            .filter_map(|folder| folder.get("uri")?.as_str());
+        return uris.map(root).collect();
     }
-    let uri = params
-        .get("rootUri")
-        .and_then(Value::as_str)
-        .and_then(from_proto::named);
-    uri.or_else(|| {
-        params
-            .get("rootPath")
-            .and_then(Value::as_str)
-            .map(PathBuf::from)
-    })
-    .into_iter()
-    .collect()
+    let text = |name: &str| params.get(name).and_then(Value::as_str);
+    let by_path = || text("rootPath").map(|path| Ok(PathBuf::from(path)));
+    let root = match text("rootUri").map(root) {
+        Some(Ok(root)) => Some(Ok(root)),
+        other => by_path().or(other),
+    };
+    root.into_iter().collect()
+}
+
+/// The author opened that folder, and would not know why its threads are not there.
+fn leave_out(server: &Server, named: &str, why: &str) {
+    tracing::warn!("the folder {named} is left out: {why}");
+    let mut left_out = server
+        .left_out
+        .lock()
+        .unwrap_or_else(PoisonError::into_inner);
+    left_out.push(present::visible(&format!("`{named}` ({why})")));
+}
+
+fn tell_left_out(server: &Server) {
+    let mut left_out = server
+        .left_out
+        .lock()
+        .unwrap_or_else(PoisonError::into_inner);
+    let all = std::mem::take(&mut *left_out);
+    drop(left_out);
+    if !all.is_empty() {
+        let text = format!("left out of the workspace: {}", all.join("; "));
+        super::host::message(server, Level::Warning, &text);
+    }
 }
 
 fn trusted(server: &Server) -> MutexGuard<'_, Option<bool>> {
@@ -153,8 +175,12 @@ fn add_folder(server: &Server, session: &Session, root: PathBuf) {
         session.trust_for_session(&root, trusted);
     }
     if let Err(error) = session.add_folder(&root) {
-        tracing::warn!("the folder {} is left out: {error}", root.display());
-        return;
+        let why = match root.exists() {
+            false => String::from("there is no such folder"),
+            true if !root.is_dir() => String::from("it is no folder"),
+            true => error.to_string(),
+        };
+        return leave_out(server, &root.to_string_lossy(), &why);
     }
     let canonical = os::resolved(&root);
     server.documents.add_folder(root, canonical);
@@ -191,6 +217,7 @@ pub(super) fn notification(server: &Arc<Server>, method: &str, params: Value) ->
 }
 
 fn initialized(server: &Arc<Server>) {
+    tell_left_out(server);
     let server = server.clone();
     server.runtime.clone().spawn(async move {
         let mut registrations = Vec::from_iter(watching::registration(&server));
@@ -409,6 +436,7 @@ fn folders_changed(server: &Arc<Server>, params: &Value) {
     for new in folders("added") {
         add_folder(server, session, new);
     }
+    tell_left_out(server);
     take_calls(server);
     let server = server.clone();
     server.runtime.clone().spawn(async move {

@@ -9,6 +9,8 @@ use serde_json::{Value, json};
 
 use crate::harness::{DEADLINE, Editor, Options, Workspace, frame};
 
+mod folders; // those of the workspace
+
 const SECOND: Duration = Duration::from_secs(1);
 
 #[test]
