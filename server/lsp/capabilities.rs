@@ -77,6 +77,10 @@ pub(super) struct Client {
     pub sends_late: bool,
     /// Tells why a buffer is saved.
     pub says_why_saved: bool,
+    /// Sends changes in any order, with versions that count by one: Helix before 25.07.
+    pub shuffles_changes: bool,
+    /// A save brings the whole text, by which a file is known again: Helix, whose `:reload` tells of what differs alone.
+    pub saves_text: bool,
     /// What takes the keys when a question is shown: a list or a line at the bottom, whatever is being typed.
     pub questions_take_keys: bool,
     /// Fills in the first answer to a question, which Return alone takes then: eglot.
@@ -194,6 +198,8 @@ impl Client {
             waits_for_commands: name == Some("Eglot"),
             sends_late: name == Some("Eglot"),
             says_why_saved: can("/textDocument/synchronization/willSave"),
+            shuffles_changes: name == Some("helix") && !is_of(params, (25, 7)),
+            saves_text: name == Some("helix"),
             questions_take_keys: !opted("reviews")
                 && name.is_some_and(|name| TAKE_KEYS.contains(&name)),
             fills_in_first: name == Some("Eglot"),
@@ -213,6 +219,16 @@ impl Client {
                 .to_owned(),
         }
     }
+}
+
+/// Whether a client is of this year and month, or newer, by what it says of its version (`25.07.1 (a05c151b)`).
+fn is_of(params: &Value, month: (u32, u32)) -> bool {
+    let version = params
+        .pointer("/clientInfo/version")
+        .and_then(Value::as_str);
+    let mut parts = version.unwrap_or_default().split(['.', ' ', '-']);
+    let mut part = || parts.next()?.parse().ok();
+    (part().unwrap_or(0), part().unwrap_or(0)) >= month
 }
 
 /// Clients whose questions take the keys. Helix (25.07) lets them pass but for those that move in its list and Enter; the
@@ -317,7 +333,7 @@ pub(super) fn announce(client: &Client, proxy: bool) -> Value {
             Encoding::Utf16 => "utf-16",
             Encoding::Utf32 => "utf-32",
         },
-        "textDocumentSync": {"openClose": true, "change": 2, "save": {"includeText": false}},
+        "textDocumentSync": {"openClose": true, "change": 2, "save": {"includeText": client.saves_text}},
         "codeActionProvider": {"codeActionKinds": ["quickfix", "refactor.rewrite", "source.postil"]},
         "codeLensProvider": {},
         "definitionProvider": true,
@@ -441,6 +457,26 @@ mod tests {
         // Before 25.07 it shows no questions, and says so in this way.
         let old = client("helix", json!({"window": {"workDoneProgress": true}}));
         assert!(!old.asks_in_messages);
+    }
+
+    #[test]
+    fn changes_of_an_old_helix_come_in_any_order() {
+        let shuffles = |name: &str, version: Value| {
+            let params = json!({"clientInfo": {"name": name, "version": version}});
+            Client::read(&params).shuffles_changes
+        };
+        for (version, expected) in [
+            (json!("24.7 (079f5442)"), true),
+            (json!("25.01.1 (e7ac2fcd)"), true),
+            (json!("25.1.1 (e7ac2fcd)"), true),
+            (json!("25.07.1 (a05c151b)"), false),
+            (json!("25.7.1 (a05c151b)"), false),
+            (json!("26.01"), false),
+            (Value::Null, true),
+        ] {
+            assert_eq!(shuffles("helix", version.clone()), expected, "{version}");
+            assert!(!shuffles("Neovim", version));
+        }
     }
 
     #[test]

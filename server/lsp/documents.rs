@@ -11,20 +11,25 @@ use tokio::sync::watch;
 use super::{Server, commands, from_proto, host, lifecycle};
 use crate::children;
 use crate::host::Level;
+use crate::session::Session;
 use crate::text::{Change, Document, Unfit};
 
 mod closed;
+mod held;
 mod others;
 
 use closed::Closed;
+use held::Held;
 use others::{Other, Others};
 
 pub(super) struct Documents {
     /// URI to path, as they stood when the document was opened; of each path one URI.
     open: DashMap<String, PathBuf>,
     others: Others,
-    /// Documents of which the server lost track, until they are opened anew or their whole text is sent.
-    unfit: DashMap<PathBuf, ()>,
+    /// Documents of which the server lost track, until they are opened anew or their whole text is sent; with the
+    /// greatest version that was told of since.
+    unfit: DashMap<PathBuf, i32>,
+    held: Held,
     /// URIs that the client is about to save of its own accord, by a timer or because the author is elsewhere.
     unasked: DashMap<String, ()>,
     /// The open URIs that child servers spell otherwise.
@@ -42,6 +47,7 @@ impl Default for Documents {
             open: DashMap::new(),
             others: Others::default(),
             unfit: DashMap::new(),
+            held: Held::default(),
             unasked: DashMap::new(),
             other_names: DashMap::new(),
             closed: Mutex::default(),
@@ -153,6 +159,7 @@ pub(super) fn notification(
     };
     // Other schemes (untitled:, git:) are no files: they hold no threads.
     if let Some(path) = server.documents.path(uri) {
+        let _order = server.documents.held.order();
         let was_lost = server.documents.is_unfit(&path);
         apply(server, uri, path.clone(), params);
         if is_lossy {
@@ -195,6 +202,7 @@ fn open(server: &Arc<Server>, uri: &str, path: PathBuf, params: &Value) {
         server.publisher.urgent(served_path);
         return;
     }
+    server.documents.held.forget(uri);
     server.documents.unfit.remove(&path);
     if server.documents.serve(uri, &path) {
         tracing::info!("{uri} was opened twice: the newer text counts");
@@ -204,9 +212,6 @@ fn open(server: &Arc<Server>, uri: &str, path: PathBuf, params: &Value) {
 }
 
 fn change(server: &Arc<Server>, uri: &str, path: PathBuf, params: &Value) {
-    let Some(session) = server.session.get() else {
-        return;
-    };
     if !server.documents.open.contains_key(uri) {
         if server.documents.others.hold(uri) {
             return others::change(server, uri, &path, params);
@@ -214,8 +219,20 @@ fn change(server: &Arc<Server>, uri: &str, path: PathBuf, params: &Value) {
         tracing::info!("{uri} was changed but is not open");
         return;
     }
-    let was_lost = server.documents.is_unfit(&path);
-    let known = session.buffers.version(&path).unwrap_or(0);
+    if held::hold(server, uri, &path, params) {
+        return;
+    }
+    apply(server, uri, &path, params);
+    held::release(server, uri, false);
+}
+
+/// A change of a document that is served, to the text as it is known now.
+fn apply(server: &Arc<Server>, uri: &str, path: &Path, params: &Value) {
+    let Some(session) = server.session.get() else {
+        return;
+    };
+    let was_lost = server.documents.is_unfit(path);
+    let known = session.buffers.version(path).unwrap_or(0);
     let read = changes(params, known).map(|(version, mut changes)| {
         // The whole text needs nothing of what was before it.
         let whole = changes
@@ -224,22 +241,35 @@ fn change(server: &Arc<Server>, uri: &str, path: PathBuf, params: &Value) {
         changes.drain(..whole.unwrap_or(0));
         (version, changes, whole.is_some())
     });
-    if was_lost && !matches!(read, Ok((.., true))) {
-        return;
-    }
-    let done = read.and_then(|(version, changes, _)| {
-        session
-            .change(&path, version, &changes, server.capabilities().encoding)
-            .map_err(|unfit| why(&unfit))
-    });
+    let is_passed_over = was_lost && !matches!(read, Ok((.., true)));
+    let done = match is_passed_over {
+        true => Err(String::new()),
+        false => read.and_then(|(version, changes, _)| {
+            session
+                .change(path, version, &changes, server.capabilities().encoding)
+                .map_err(|unfit| why(&unfit))
+        }),
+    };
     match done {
         Ok(()) => {
-            server.documents.unfit.remove(&path);
+            server.documents.unfit.remove(path);
         }
-        Err(_) if was_lost => return,
-        Err(why) => lose(server, uri, &path, &why),
+        Err(_) if was_lost => {}
+        Err(why) => lose(server, uri, path, &why),
     }
-    server.publisher.urgent(path);
+    if let (Some(mut greatest), Some(told)) =
+        (server.documents.unfit.get_mut(path), told_version(params))
+    {
+        *greatest = told.max(*greatest);
+        if was_lost {
+            return;
+        }
+    }
+    server.publisher.urgent(path.to_owned());
+}
+
+fn told_version(params: &Value) -> Option<i32> {
+    params.pointer("/textDocument/version").and_then(version)
 }
 
 /// The version and changes of a `didChange`. Before LSP 3.16 a client could say `null` for a version that it does not
@@ -265,21 +295,30 @@ fn will_save(server: &Arc<Server>, uri: &str, _: PathBuf, params: &Value) {
     }
 }
 
-fn save(server: &Arc<Server>, uri: &str, path: PathBuf, _: &Value) {
+fn save(server: &Arc<Server>, uri: &str, path: PathBuf, params: &Value) {
+    if server.documents.others.hold(uri) {
+        server.documents.unasked.remove(uri);
+        // For the buffer that is served that is a change on disk.
+        return server.watching.tell([path], false);
+    }
+    if !server.documents.held.save(uri, params) {
+        saved(server, uri, &path, params);
+    }
+}
+
+/// The document was saved, and all changes before that are applied.
+fn saved(server: &Arc<Server>, uri: &str, path: &Path, params: &Value) {
     let is_unasked = server.documents.unasked.remove(uri).is_some();
     let Some(session) = server.session.get().cloned() else {
         return;
     };
-    if server.documents.others.hold(uri) {
-        // For the buffer that is served that is a change on disk.
-        return server.watching.tell([path], false);
-    }
-    session.saved(&path);
-    if session.is_settings(&path) {
+    mend(server, &session, path, params);
+    session.saved(path);
+    if session.is_settings(path) {
         lifecycle::settings_changed(server, &session);
     }
     // A commit that waited for this: git and its hooks may take long.
-    if let Some(pending) = session.pending_commit(&path) {
+    if let Some(pending) = session.pending_commit(path) {
         let session = session.clone();
         server.runtime.spawn(async move {
             match session.commit_saved(pending).await {
@@ -290,16 +329,38 @@ fn save(server: &Arc<Server>, uri: &str, path: PathBuf, _: &Value) {
             }
         });
     }
-    server.runtime.spawn_blocking(session.settle_saved(&path));
+    server.runtime.spawn_blocking(session.settle_saved(path));
     // What is known of the text may be no question any more, and its answer could not be written; half a sentence that
     // the editor saves is none yet.
-    if !is_unasked && !server.documents.is_unfit(&path) {
-        let saved = path.clone();
+    if !is_unasked && !server.documents.is_unfit(path) {
+        let saved = path.to_owned();
         server
             .runtime
             .spawn(async move { session.start_saved(&saved).await });
     }
-    server.publisher.urgent(path);
+    server.publisher.urgent(path.to_owned());
+}
+
+/// A file that was lost track of is known again by the text that its save brings. What is in that and was not known to be
+/// typed before has arrived: there may have been a reload among what was not followed.
+fn mend(server: &Server, session: &Session, path: &Path, params: &Value) {
+    let greatest = server.documents.unfit.get(path).map(|told| *told);
+    let (Some(greatest), Some(text)) = (greatest, params.get("text").and_then(Value::as_str))
+    else {
+        return;
+    };
+    let Some(buffer) = session.buffers.get(path) else {
+        return;
+    };
+    if !server.capabilities().saves_text {
+        return;
+    }
+    // All that was told of before it is in it.
+    let version = buffer.document.version().max(greatest);
+    let path = path.to_owned();
+    tracing::info!("{} is known again, by its save", path.display());
+    server.documents.unfit.remove(&path);
+    session.open_instead(path, &buffer.uri, &buffer.language_id, version, text);
 }
 
 fn close(server: &Arc<Server>, uri: &str, path: PathBuf, _: &Value) {
@@ -307,6 +368,7 @@ fn close(server: &Arc<Server>, uri: &str, path: PathBuf, _: &Value) {
         return;
     };
     server.documents.unasked.remove(uri);
+    server.documents.held.forget(uri);
     let closed = &server.documents.closed;
     closed
         .lock()
@@ -347,7 +409,11 @@ fn lose(server: &Server, uri: &str, path: &Path, why: &str) {
         };
         session.workspace_of(path).is_some() || threads()
     });
-    server.documents.unfit.insert(path.to_owned(), ());
+    server
+        .documents
+        .unfit
+        .entry(path.to_owned())
+        .or_insert(i32::MIN);
     let named = from_proto::named(uri);
     let name = named.as_deref().unwrap_or(path).file_name();
     let name = name.unwrap_or_default().to_string_lossy();
@@ -355,7 +421,11 @@ fn lose(server: &Server, uri: &str, path: &Path, why: &str) {
     if !is_missed {
         return;
     }
-    let message = format!("lost track of {name} ({why}): close and reopen the file.");
+    let cure = match server.capabilities().saves_text {
+        true => "save it (`:w`), or close it (`:bc`) and open it again",
+        false => "close and reopen the file",
+    };
+    let message = format!("lost track of {name} ({why}): {cure}.");
     host::message(server, Level::Error, &message);
 }
 
@@ -366,7 +436,11 @@ fn lose_bytes(server: &Server, uri: &str, path: &Path, was_lost: bool) {
         return;
     }
     if was_lost {
-        server.documents.unfit.insert(path.to_owned(), ());
+        server
+            .documents
+            .unfit
+            .entry(path.to_owned())
+            .or_insert(i32::MIN);
     } else {
         lose(server, uri, path, why);
     }

@@ -104,6 +104,7 @@ impl Host for EditorHost {
         } else {
             self.unversioned.acquire().await.ok()
         };
+        server.documents.settled().await;
         let (sent, mut edit) = prepare(&server, edits)?;
         files::add(&server, &mut edit, &ops);
         let mut news = server.documents.news();
@@ -373,7 +374,7 @@ fn prepare(server: &Server, edits: Vec<BufferEdit>) -> Result<(Vec<Sent>, Value)
             )));
         }
         let buffer = session.buffers.get(&path).ok_or(NotApplied::Changed)?;
-        if buffer.generation != generation {
+        if buffer.generation != generation || server.documents.is_held(&path) {
             return Err(NotApplied::Changed);
         }
         let before = buffer.document.text();

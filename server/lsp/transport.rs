@@ -341,8 +341,13 @@ impl Adapter {
             }
         };
         let running = self.running.clone();
-        let method = method.to_owned();
+        let (server, method) = (self.server.clone(), method.to_owned());
+        let waits = server.documents.hold_changes();
         async move {
+            // What is asked is of the text that these changes make.
+            if waits {
+                server.documents.settled().await;
+            }
             let outcome = AssertUnwindSafe(work)
                 .catch_unwind()
                 .await
@@ -461,15 +466,15 @@ fn own(
             let params = params();
             value(async move { hints::of(&server, params) }.boxed())
         }
+        "textDocument/codeAction" => {
+            let params = params();
+            value(async move { actions::answer(&server, params) }.boxed())
+        }
         "codeAction/resolve" => value(fixes::resolve(server, params()).boxed()),
         "textDocument/willSaveWaitUntil" => value(std::future::ready(Ok(Value::Null)).boxed()),
         "workspace/textDocumentContent" => value(conversation::content(server, params()).boxed()),
         method if navigation::takes(method) => navigation::request(
             server,
-        "textDocument/codeAction" => {
-            let params = params();
-            value(async move { actions::answer(&server, params) }.boxed())
-        }
             method.to_owned(),
             params().unwrap_or_default(),
             cancel,

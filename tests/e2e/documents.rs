@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 use crate::harness::{Editor, Options, Workspace, language_of};
 
 mod links; // one file under two names
+mod order; // changes that come too early
 
 fn text_of(editor: &mut Editor, path: &str) -> Value {
     let uri = editor.uri(path);

@@ -85,6 +85,11 @@ impl Call {
             if self.server.documents.is_unfit(&path) {
                 return Err(failed("lost track of this file: close and reopen it"));
             }
+            if self.server.documents.is_held(&path) {
+                return Err(failed(
+                    "this file's newest changes have not come yet: try it again",
+                ));
+            }
             if self.server.is_apart(uri) {
                 return Err(failed(
                     "this file is open under another name too, with another text: close one of the two",

@@ -83,11 +83,13 @@ impl Others {
 }
 
 impl Server {
-    /// The path of what can be answered about: not of a text that was lost track of, nor of another name with
-    /// another text than the one that is served.
+    /// The path of what can be answered about: not of a text that was lost track of or is not whole yet, nor of another
+    /// name with another text than the one that is served.
     pub(in crate::lsp) fn fit(&self, uri: &str) -> Option<PathBuf> {
         let path = self.documents.path(uri)?;
-        (!self.documents.is_unfit(&path) && !self.is_apart(uri)).then_some(path)
+        let documents = &self.documents;
+        let is_known = !documents.is_unfit(&path) && !documents.is_held(&path);
+        (is_known && !self.is_apart(uri)).then_some(path)
     }
 
     /// Whether this is another name of an open file, with another text.
