@@ -115,13 +115,14 @@ impl Assembly {
         }
     }
 
-    /// Whether enough of the newest tag's line has come to see whether it stands there alone.
+    /// Whether enough has come behind the newest tag to see whether it stands alone, or above an empty line.
     fn is_decided(&self) -> bool {
         let rest = self.text.rsplit_once(THOUGHT).map_or("", |(_, rest)| rest);
         self.is_known
             || self.text.trim_start().starts_with(THINK)
             || rest.len() > BLANKS
-            || rest.contains(|c: char| c == '\n' || !c.is_whitespace())
+            || rest.matches('\n').count() > 1
+            || rest.contains(|c: char| !c.is_whitespace())
     }
 
     /// Tells what is new of the answer; thoughts in a tag are none of it. Where the tag was not opened, they look
@@ -396,13 +397,13 @@ fn add_detail(details: &mut Vec<Value>, piece: &Value) {
 
 const THINK: &str = "<think>";
 const THOUGHT: &str = "</think>";
-/// So many blanks behind a tag are the rest of its line.
+/// So many blanks behind a tag are all that is waited for.
 const BLANKS: usize = 64;
 const FENCE: &str = "```";
 
 /// Models that are served without a parser for their thoughts put them in front, in a tag. Where the chat's template
-/// opens it, the answer has its end alone, on a line of its own; of models that are known for it (`is_known`) anywhere.
-/// In quotation marks, between other words or in a block of code it is spoken of.
+/// opens it, the answer has its end alone, on a line of its own or above an empty one; of models that are known for it
+/// (`is_known`) anywhere. In quotation marks, between other words or in a block of code it is spoken of.
 fn without_thoughts(text: &str, is_known: bool) -> &str {
     let begun = text.trim_start();
     if let Some(inside) = begun.strip_prefix(THINK) {
@@ -420,9 +421,13 @@ fn without_thoughts(text: &str, is_known: bool) -> &str {
         }
         is_code ^= piece.matches(FENCE).count() % 2 == 1;
         let is_blank = |line: Option<&str>| line.is_none_or(|line| line.trim().is_empty());
-        let is_alone =
-            is_blank(piece.rsplit('\n').next()) && is_blank(answer.split('\n').next()) && !is_code;
-        if at == 0 || is_alone || is_known && !piece.ends_with(['`', '"', '\'']) {
+        let mut below = answer.split('\n');
+        // An empty line below stands for one of its own.
+        let is_alone = is_blank(below.next())
+            && (is_blank(piece.rsplit('\n').next()) || is_blank(below.next()))
+            && !is_code;
+        let is_quoted = piece.ends_with(['`', '"', '\'']);
+        if at == 0 || (is_alone || is_known) && !is_quoted {
             return answer.trim_start();
         }
     }
