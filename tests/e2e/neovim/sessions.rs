@@ -12,19 +12,33 @@ use crate::harness::Workspace;
 
 in_both!(
     a_conversation_comes_back_with_a_session,
+    a_conversation_comes_back_with_a_session_of_all_options,
     a_review_comes_back_with_a_session,
+    a_review_comes_back_with_a_session_of_all_options,
     what_ended_with_its_neovim_leaves_no_window_in_a_session,
+    what_ended_with_its_neovim_leaves_no_window_in_a_session_of_all_options,
     a_conversation_goes_on_with_the_next_server,
 );
 
+/// What Neovim saves in a session, and what some plugins have it save besides: each buffer's and window's options.
+const SAVED: [&str; 2] = ["", "localoptions"];
+
 fn a_conversation_comes_back_with_a_session(program: &str) {
+    conversation(program, SAVED[0]);
+}
+
+fn a_conversation_comes_back_with_a_session_of_all_options(program: &str) {
+    conversation(program, SAVED[1]);
+}
+
+fn conversation(program: &str, options: &str) {
     let workspace = python_project();
     let mut nvim = open(program, &workspace, NONE, "notes.py");
     answered(&mut nvim);
     nvim.keys(":write<CR>:4<CR>:Postil open<CR>");
     nvim.wait_text("where is `load` used?");
     nvim.wait("the conversation", "vim.b.postil_run");
-    let session = saved(nvim, &workspace);
+    let session = saved(nvim, &workspace, options);
 
     let mut nvim = Nvim::start_as(program, &workspace, NONE, json!({}));
     nvim.ex(&format!("source {}", session.display()));
@@ -32,6 +46,9 @@ fn a_conversation_comes_back_with_a_session(program: &str) {
         return vim.b[b].postil_run and not vim.bo[b].modifiable and text(b):find('where is `load` used?', 1, true) end)";
     nvim.wait("the conversation", shown);
     assert_eq!(nvim.lua("return #notes"), 0);
+    // A session that is read beside it takes nothing away.
+    nvim.lua("require('postil.session').loaded()");
+    nvim.wait("the conversation still", shown);
     // A window of which nobody was told.
     nvim.ex("only! | buffer notes.py | let name = bufname('postil://run/') | bwipeout postil://");
     nvim.ex("new | noautocmd execute 'file' name | wincmd p");
@@ -41,13 +58,22 @@ fn a_conversation_comes_back_with_a_session(program: &str) {
 }
 
 /// The session of a Neovim, which ends.
-fn saved(mut nvim: Nvim, workspace: &Workspace) -> PathBuf {
+fn saved(mut nvim: Nvim, workspace: &Workspace, options: &str) -> PathBuf {
     let session = workspace.data().join("session.vim");
+    nvim.ex(&format!("set sessionoptions+={options}"));
     nvim.ex(&format!("mksession {}", session.display()));
     session
 }
 
 fn a_review_comes_back_with_a_session(program: &str) {
+    review(program, SAVED[0]);
+}
+
+fn a_review_comes_back_with_a_session_of_all_options(program: &str) {
+    review(program, SAVED[1]);
+}
+
+fn review(program: &str, options: &str) {
     let workspace = python_project();
     let model = two_edits();
     let mut nvim = begun(program, &workspace, &model, "read it as UTF-8?");
@@ -55,7 +81,7 @@ fn a_review_comes_back_with_a_session(program: &str) {
     nvim.keys(":4<CR>:Postil review<CR>");
     nvim.wait("both", "vim.fn.tabpagenr('$') == 3 and vim.wo.diff");
     nvim.ex("wall");
-    let session = saved(nvim, &workspace);
+    let session = saved(nvim, &workspace, options);
 
     let source = format!("source {}", session.display());
     let mut nvim = Nvim::start_as(program, &workspace, NONE, json!({}));
@@ -93,6 +119,14 @@ fn a_review_comes_back_with_a_session(program: &str) {
 }
 
 fn what_ended_with_its_neovim_leaves_no_window_in_a_session(program: &str) {
+    ended(program, SAVED[0]);
+}
+
+fn what_ended_with_its_neovim_leaves_no_window_in_a_session_of_all_options(program: &str) {
+    ended(program, SAVED[1]);
+}
+
+fn ended(program: &str, options: &str) {
     let workspace = python_project();
     let model = two_edits();
     let mut nvim = asked(program, &workspace, &model);
@@ -102,7 +136,10 @@ fn what_ended_with_its_neovim_leaves_no_window_in_a_session(program: &str) {
     nvim.wait("the window", "vim.bo.buftype == 'acwrite'");
     nvim.keys("<Esc>");
     assert_eq!(nvim.lua("return #vim.api.nvim_list_wins()"), 4);
-    let session = saved(nvim, &workspace);
+    // What is here is not brought by a session.
+    nvim.lua("require('postil.session').loaded()");
+    assert_eq!(nvim.lua("return #vim.api.nvim_list_wins()"), 4);
+    let session = saved(nvim, &workspace, options);
 
     let mut nvim = Nvim::start_as(program, &workspace, NONE, json!({}));
     nvim.ex(&format!("source {}", session.display()));

@@ -154,6 +154,7 @@ function compose(text, lines)
     number = number + 1
   end
   vim.api.nvim_buf_set_name(buffer, ("postil://%s/%d"):format(text.name, number))
+  vim.b[buffer].postil_made = true
   local bo = vim.bo[buffer]
   -- It may be off for all that is opened: `:set nomodifiable`.
   bo.modifiable = true

@@ -93,6 +93,7 @@ end
 -- Reads a buffer that has nothing but its name. `quiet`: a session brought it, whose files may not be open yet.
 function M.read(buffer, quiet)
   local bo = vim.bo[buffer]
+  vim.b[buffer].postil_made = true
   bo.buftype, bo.bufhidden, bo.swapfile, bo.undolevels, bo.modifiable = "nofile", "hide", false, -1, false
   M.colour(buffer, "markdown")
   M.closed_by_q(buffer)
@@ -174,7 +175,7 @@ function M.show(_, params, ctx)
   end
   modifiers = nil
   -- As a session has left it.
-  if vim.bo[buffer].buftype == "" then
+  if not vim.b[buffer].postil_made then
     M.read(buffer)
   end
   return { success = true }

@@ -72,7 +72,7 @@ local function fill(asked, name, text)
   local conversation = require("postil.conversation")
   conversation.colour(buffer, vim.filetype.match({ filename = change.file, buf = buffer }) or "")
   vim.b[buffer].postil_client, vim.b[buffer].postil_run = asked.client, change.run_id
-  vim.b[buffer].postil_proposed = change.uri
+  vim.b[buffer].postil_proposed, vim.b[buffer].postil_made = change.uri, true
   conversation.closed_by_q(buffer, true)
   vim.api.nvim_win_set_buf(0, buffer)
   vim.cmd.diffthis()

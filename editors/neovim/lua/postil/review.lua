@@ -20,6 +20,7 @@ local function fill(buffer, client, change, turn, file)
     text = text:gsub("^\239\187\191", "")
   end
   local bo = vim.bo[buffer]
+  vim.b[buffer].postil_made = true
   bo.buftype, bo.bufhidden, bo.swapfile, bo.modifiable = "nofile", "wipe", false, true
   local lines = vim.split(text, "\n")
   if lines[#lines] == "" then
@@ -66,6 +67,7 @@ end
 -- Reads a buffer that has nothing but its name, and shows the diff with the file that is in its tab. What is undone, or
 -- changed again, by now is not looked at any more.
 function M.read(buffer, quiet)
+  vim.b[buffer].postil_made = true
   vim.bo[buffer].buftype, vim.bo[buffer].modifiable = "nofile", false
   local client = asks.shows(buffer, quiet, M.read)
   if not client then

@@ -20,7 +20,8 @@ end
 function M.loaded()
   for _, buffer in ipairs(vim.api.nvim_list_bufs()) do
     local is_ours = vim.startswith(vim.api.nvim_buf_get_name(buffer), "postil://")
-    if is_ours and vim.api.nvim_buf_is_loaded(buffer) and vim.bo[buffer].buftype == "" then
+    -- With `localoptions` a session has set all their options, but nothing that only this plugin sets.
+    if is_ours and vim.api.nvim_buf_is_loaded(buffer) and not vim.b[buffer].postil_made then
       vim.bo[buffer].buflisted = false
       M.read(buffer, true)
     end
