@@ -11,6 +11,7 @@ in_both!(
     a_long_question_stays_in_one_line,
     threads_that_are_begun_at_once_go_each_to_its_line,
     threads_that_are_removed_at_once_are_one_undo_step,
+    threads_with_the_same_words_are_removed_by_as_many_commands,
     a_file_that_is_read_anew_keeps_its_threads,
     a_buffer_that_got_another_name_and_is_read_anew_is_served,
     gits_own_files_have_no_server,
@@ -74,6 +75,24 @@ fn threads_that_are_removed_at_once_are_one_undo_step(program: &str) {
     nvim.wait_codes("pending");
     nvim.keys("u");
     nvim.wait_codes("pending pending");
+}
+
+fn threads_with_the_same_words_are_removed_by_as_many_commands(program: &str) {
+    let workspace = python_project();
+    workspace.write(
+        "asked.py",
+        "# AUTHOR: why?\n# AUTHOR: and how?\nx = 1\n\n# AUTHOR: why?\ny = 2\n\n# AUTHOR: why?\nz = 3\n# AUTHOR: when?\nw = 4\n",
+    );
+    let mut nvim = open(program, &workspace, NONE, "asked.py");
+    nvim.wait_codes("pending pending pending pending");
+    // Before the server has done the first. That of two lines is removed once, and not the next one with it.
+    nvim.keys(":1,8g/AUTHOR/Postil resolve<CR>");
+    nvim.wait_codes("pending");
+    assert_eq!(
+        nvim.text(),
+        "x = 1\n\ny = 2\n\nz = 3\n# AUTHOR: when?\nw = 4"
+    );
+    assert_eq!(nvim.lua("return notes"), serde_json::json!([]));
 }
 
 fn a_file_that_is_read_anew_keeps_its_threads(program: &str) {

@@ -22,15 +22,26 @@ local places = vim.api.nvim_create_namespace("postil.places")
 ---@field last integer
 ---@field smods table
 
--- Hands `done` the threads that are meant, as arguments of verbs; at least one.
-local function meant(call, done, wanted)
+local NO_THREAD = "no thread %s; `:Postil threads` lists all"
+
+-- Of a run that is asked for so, the run alone is wanted: no round has this number.
+local function of_run(call)
+  return { run_id = call.run, after = 2 ^ 31 }
+end
+
+local function thread_of(answer)
+  return { thread_id = answer.run.thread_id, uri = answer.run.uri }
+end
+
+-- Hands `done` the threads that are meant, as arguments of verbs; at least one. Where there is none, or nobody could
+-- tell, that is said, and then `failed` is called.
+local function meant(call, done, wanted, failed)
   if call.text ~= "" then
     return done({ { thread_id = call.text } })
   elseif call.run and call.of_thread then
-    -- The run alone is wanted, and no round has this number.
-    return asks.verb(call.client, "workflowRounds", { run_id = call.run, after = 2 ^ 31 }, function(answer)
-      done({ { thread_id = answer.run.thread_id, uri = answer.run.uri } })
-    end)
+    return asks.verb(call.client, "workflowRounds", of_run(call), function(answer)
+      done({ thread_of(answer) })
+    end, failed)
   elseif call.run then
     return done({ { run_id = call.run } })
   end
@@ -42,28 +53,54 @@ local function meant(call, done, wanted)
     if #threads == 0 then
       local where = call.first == call.last and ("on line " .. call.first)
         or ("in lines %d to %d"):format(call.first, call.last)
-      local what = there > 0 and " waits for an answer" or "; `:Postil threads` lists all"
-      return postil.say(("no thread %s%s"):format(where, what), vim.log.levels.WARN)
+      local what = there > 0 and "no thread %s waits for an answer" or NO_THREAD
+      postil.say(what:format(where), vim.log.levels.WARN)
+      return failed and failed()
     end
     done(vim.tbl_map(function(thread)
       return { thread_id = thread.id, uri = asks.uri(call.buffer) }
     end, threads))
-  end)
+  end, failed)
 end
 
--- One after the other: each changes the text that the next is about. The first that fails ends it. Threads that
--- are removed so are one undo step, unless something else is changed in between.
-local function in_turn(call, verb, threads, at)
+-- Marks the lines that a command was given for; where they are by then, as `first` and `last`, both 1-based, or nil where
+-- they are all gone. They move with what is changed above them.
+local function marked(call)
+  local buffer, first, last = call.buffer, math.max(call.first, 1), math.max(call.last, 1)
+  local ends = vim.api.nvim_buf_get_lines(buffer, last - 1, last, false)[1] or ""
+  local mark = vim.api.nvim_buf_set_extmark(buffer, places, first - 1, 0, {
+    end_row = last - 1,
+    end_col = #ends,
+    invalidate = true,
+  })
+  return function()
+    if not vim.api.nvim_buf_is_loaded(buffer) then
+      return first, last
+    end
+    local at = vim.api.nvim_buf_get_extmark_by_id(buffer, places, mark, { details = true })
+    if not at[1] then
+      return first, last
+    elseif not at[3].invalid then
+      return at[1] + 1, at[3].end_row + 1
+    end
+  end
+end
+
+-- One after the other: each changes the text that the next is about. The first that fails ends it, and `done` is called
+-- at the end. Threads that are removed so are one undo step, unless something else is changed in between.
+local function in_turn(call, verb, threads, done, at)
   at = at or 1
   if vim.api.nvim_buf_is_valid(call.buffer) then
     vim.b[call.buffer].postil_joins = verb == "dismissThread" and threads[at] and at > 1 or nil
   end
   if threads[at] then
     asks.verb(call.client, verb, threads[at], function()
-      in_turn(call, verb, threads, at + 1)
+      in_turn(call, verb, threads, done, at + 1)
     end, function()
-      in_turn(call, verb, threads, #threads + 1)
+      in_turn(call, verb, threads, done, #threads + 1)
     end)
+  elseif done then
+    done()
   end
 end
 
@@ -74,10 +111,10 @@ local function each(call, verb)
 end
 
 -- One of several; asked for only where there are several.
-local function one(call, done)
+local function one(call, done, failed)
   meant(call, function(threads)
     done(threads[1])
-  end)
+  end, nil, failed)
 end
 
 local function is_pending(thread)
@@ -214,11 +251,22 @@ M.all = {
     about = "thread",
     of_thread = true,
     run = function(call)
-      meant(call, function(threads)
-        if #threads == 1 or ask_first(call, ("Remove %d threads?"):format(#threads)) then
-          -- From the end: threads with the same first words are numbered from the beginning.
-          in_turn(call, "dismissThread", vim.iter(threads):rev():totable())
+      -- The one that is removed moves the others, and their numbers: which thread is meant is asked for when those before
+      -- are removed.
+      local now = marked(call)
+      compose.in_order(call.buffer, function(go_on)
+        call.first, call.last = now()
+        if not call.first then
+          -- Its lines went with a thread that is removed.
+          return go_on()
         end
+        meant(call, function(threads)
+          if #threads == 1 or ask_first(call, ("Remove %d threads?"):format(#threads)) then
+            -- From the end: threads with the same first words are numbered from the beginning.
+            return in_turn(call, "dismissThread", vim.iter(threads):rev():totable(), go_on)
+          end
+          go_on()
+        end, nil, go_on)
       end)
     end,
   },
