@@ -169,6 +169,11 @@ fn what_an_agent_wants_to_change_is_accepted_and_rejected_before_it_is_made() {
 }
 
 #[test]
+fn a_turn_whose_file_is_deleted_meanwhile_leads_to_its_conversation() {
+    case("gone", &[("load.rs", LOAD), ("main.rs", MAIN)]);
+}
+
+#[test]
 fn an_agent_that_answers_takes_the_keyboard_from_nobody() {
     case("keys", &[("load.rs", LOAD), ("main.rs", MAIN)]);
 }

@@ -4,7 +4,7 @@
 import { randomBytes } from "node:crypto";
 import * as path from "node:path";
 import * as vscode from "vscode";
-import { type Known, type Located, open, placesOf } from "./known";
+import { isOnDisk, type Known, type Located, open, placesOf } from "./known";
 import type { Rounds, Turn } from "./protocol";
 import { because, inform } from "./say";
 import type { Server } from "./server";
@@ -98,11 +98,7 @@ export class Conversations implements vscode.Disposable {
             return;
         }
         for (const uri of places) {
-            const isThere = await vscode.workspace.fs.stat(uri).then(
-                () => true,
-                () => false,
-            );
-            if (isThere) {
+            if (await isOnDisk(uri)) {
                 await open({ uri }, Math.max(0, line - 1));
                 return;
             }

@@ -1,7 +1,8 @@
 // A word when a turn has ended whose file is not seen: its answer would wait unread. One for all that end together.
 
 import * as vscode from "vscode";
-import { type Known, type Located, placesOf } from "./known";
+import { isInTab } from "./closed";
+import { isOnDisk, type Known, type Located, placesOf } from "./known";
 import type { Turn } from "./protocol";
 import { inform, warn } from "./say";
 import type { Server } from "./server";
@@ -102,7 +103,9 @@ export class Endings implements vscode.Disposable {
             const what = failed > 0 ? `the turn in ${only.file} failed${only.error ? `: ${short(only.error)}` : ""}` : `the turn in ${only.file} ${end}${thread ? `: ${short(thread.title)}` : ""}`;
             if (await say(`postil: ${what}`, "Show")) {
                 const located = this.located(only);
-                await (located ? this.reveal(located) : vscode.commands.executeCommand("postil.openConversation", { run_id: only.id }));
+                // A file that was deleted is known for a while, and cannot be shown.
+                const isThere = located && (isInTab(located.uri) || (await isOnDisk(located.uri)));
+                await (isThere ? this.reveal(located) : vscode.commands.executeCommand("postil.openConversation", { run_id: only.id }));
             }
         } else if (only) {
             const what = `${ended.length} turns have ended${failed > 0 ? `, ${failed} of them failed` : ""}.`;

@@ -28,6 +28,13 @@ export function placesOf(turn: Turn | undefined, file: string): vscode.Uri[] {
     return uri && path !== undefined ? [uri.with({ path })] : (vscode.workspace.workspaceFolders ?? []).map((folder) => vscode.Uri.joinPath(folder.uri, file));
 }
 
+export function isOnDisk(uri: vscode.Uri): Promise<boolean> {
+    return Promise.resolve(vscode.workspace.fs.stat(uri)).then(
+        () => true,
+        () => false,
+    );
+}
+
 /** The text that the author looks at: from a box of the margin the one beside it. */
 export function textEditor(): vscode.TextEditor | undefined {
     const { activeTextEditor: active, tabGroups, visibleTextEditors } = vscode.window;

@@ -30,6 +30,7 @@ export const scripts = {
         { ...READ, held: true },
         { text: "Four.", held: true },
     ],
+    gone: [{ text: "It gives text.", held: true }],
     overview: [READ, { calls: [OPTION, DEFAULT] }, { text: "Never said." }],
     turn: [
         { text: "Never said.", held: true },

@@ -341,6 +341,30 @@ export async function review(code, windows) {
     await window.sees("// AGENT: Now there too.");
 }
 
+/** A file that is deleted in the explorer while its turn runs: what is told of the end leads to what was said. */
+export async function gone(code, windows, model) {
+    const window = await code.open(folder);
+    windows.push(window);
+    await askAboveAndSave(window);
+    await titleAction(window, "Reply as Agent", async () => (await window.status()).includes("1 at work"));
+    await window.until("the model is asked", () => model.requests.length === 1);
+    await window.command("File: Reveal Active File in Explorer View");
+    const row = window.page.locator(".explorer-folders-view .monaco-list-row.selected", { hasText: "load.rs" });
+    const confirm = window.page.locator(".monaco-dialog-box .monaco-button", { hasText: /^(Delete|Move to Trash)/ });
+    await row.waitFor();
+    await window.until("it is deleted", async () => {
+        if (await confirm.first().isVisible()) await confirm.first().click(window.short).catch(() => {});
+        else if (existsSync(join(folder, "load.rs"))) await row.click(window.short).then(() => window.page.keyboard.press("Shift+Delete"), () => {});
+        return !existsSync(join(folder, "load.rs"));
+    });
+    model.release();
+    await window.notice("postil: the turn in load.rs failed");
+    await window.press("Show");
+    await window.page.locator(".tab", { hasText: "Conversation: load.rs" }).first().waitFor();
+    const frame = await inner(window, "#rounds");
+    await window.until("what was said", async () => (await frame.locator("#rounds").innerText()).includes("It gives text."));
+}
+
 /** A window that is loaded anew in the middle of a review: nothing is left that would say that nothing was changed. */
 export async function overview(code, windows) {
     const window = await code.open(folder);
