@@ -50,6 +50,8 @@ pub(super) struct Form {
     inner: bool,
     /// The lines are some of one comment.
     inside: bool,
+    /// Lines stand no further in than the message.
+    is_tested: bool,
     /// The row of the text, and what the comment begins with.
     language: &'static str,
     open: String,
@@ -124,6 +126,7 @@ impl Form {
             hazards: hazards(source, open, close, block),
             inner: block,
             inside: false,
+            is_tested: is_documentation(source, open),
             language: name(source),
             open: open.to_owned(),
         }
@@ -154,6 +157,7 @@ impl Form {
             hazards: hazards(source, open, close, true),
             inner: true,
             inside: true,
+            is_tested: is_tested(source, row),
             language: name(source),
             open: open.to_owned(),
         }
@@ -178,7 +182,7 @@ impl Form {
         for line in rest {
             let words = line.trim_start();
             // Rust's documentation is tested: what stands far in is a program there.
-            let blanks = match self.is_tested() {
+            let blanks = match self.is_tested {
                 true => "",
                 false => &line[..line.len() - words.len()],
             };
@@ -196,14 +200,6 @@ impl Form {
         lines
     }
 
-    fn is_tested(&self) -> bool {
-        let is_documentation = |open: &str| {
-            let leaders = ["///", "//!", "/**", "/*!"];
-            leaders.iter().any(|leader| open.starts_with(leader))
-        };
-        self.language == "rust" && is_documentation(&self.open)
-    }
-
     /// What would tell whoever reads the file something, at the start of a comment or behind a marker.
     pub fn directives(&self, line: &str, begins: bool) -> Vec<usize> {
         directives::marks(self.language, &self.open, line, begins, self.inside)
@@ -219,6 +215,17 @@ impl Form {
         let marker = syntax_of_marker::parse(bare)?;
         Some(line.len() - bare.len() + marker.len - 1)
     }
+}
+
+/// Whether the comment of `row` is Rust's documentation, of which what stands far in is a program.
+pub(super) fn is_tested(source: Source, row: &Row) -> bool {
+    let comment = source.text.get(row.comment.range.clone());
+    is_documentation(source, comment.unwrap_or_default())
+}
+
+fn is_documentation(source: Source, comment: &str) -> bool {
+    let leaders = ["///", "//!", "/**", "/*!"];
+    name(source) == "rust" && leaders.iter().any(|leader| comment.starts_with(leader))
 }
 
 /// Indent and leader of the lines below the one that opens the block, told by the next of them.

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::form::{Form, other_leader};
+use super::form::{Form, is_tested, other_leader};
 use super::place::{continues, first_allowed};
 use super::remove::{inline, lines};
 use super::verify::{conversation, reads_back};
@@ -109,7 +109,9 @@ pub(super) fn add(source: Source, id: &str, said: Said, style: Style) -> Result<
     });
     let since = since.map(|(place, _)| place);
     let before = messages.get(..since.unwrap_or(messages.len()));
-    if stands_there(before.unwrap_or_default(), role, name.as_deref(), &text) {
+    let is_tested = found.rows.first().is_some_and(|row| is_tested(source, row));
+    let before = before.unwrap_or_default();
+    if stands_there(before, role, name.as_deref(), &text, is_tested) {
         return Ok(Written::already());
     }
     let named = messages
@@ -166,7 +168,13 @@ fn fills_in(source: Source, found: &Found) -> bool {
 }
 
 /// Whether the last words of these messages are the same already.
-fn stands_there(messages: &[Message], role: Role, name: Option<&str>, said: &[String]) -> bool {
+fn stands_there(
+    messages: &[Message],
+    role: Role,
+    name: Option<&str>,
+    said: &[String],
+    is_tested: bool,
+) -> bool {
     let mut spoken = messages.iter().rev();
     let last = match role {
         // The author's empty line may stand below an answer.
@@ -174,10 +182,24 @@ fn stands_there(messages: &[Message], role: Role, name: Option<&str>, said: &[St
         Role::Author => spoken.next(),
     };
     last.is_some_and(|m| {
-        m.role == role
-            && m.text == super::words(said)
-            && (name.is_none() || m.name.as_deref() == name)
+        let stands: Vec<String> = m.laid_out().split('\n').map(str::to_owned).collect();
+        let is_same = m.text == super::words(said)
+            && (is_tested || beside_each_other(&stands) == beside_each_other(said));
+        m.role == role && is_same && (name.is_none() || m.name.as_deref() == name)
     })
+}
+
+/// The lines without the blanks that all below the first share: a person may align these.
+fn beside_each_other(said: &[String]) -> Vec<&str> {
+    let below = said.get(1..).unwrap_or_default().iter();
+    let full = below.filter(|line| !line.trim().is_empty());
+    let blanks = full.map(|line| line.len() - line.trim_start().len());
+    let least = blanks.min().unwrap_or(0);
+    let from = |at: usize| if at == 0 { 0 } else { least };
+    let lines = said.iter().enumerate();
+    lines
+        .map(|(at, line)| line.get(from(at)..).unwrap_or_default())
+        .collect()
 }
 
 struct Reply<'a> {

@@ -1,8 +1,8 @@
 //! Other words in the place of those that the author said.
 
-use super::form::Form;
+use super::form::{Form, is_tested};
 use super::remove::{lines, removal};
-use super::verify::{conversation, reads_back};
+use super::verify::{after, conversation, reads_back};
 use super::{Refused, Source, Written, merged, notebook, said, words};
 use crate::text::Edit;
 use crate::threads::lines::{behind_mark, line_end_near};
@@ -35,16 +35,20 @@ pub fn rewrite(source: Source, id: &str, rewrite: Rewrite) -> Result<Written, Re
         .get(rewrite.at)
         .filter(|message| message.role == Role::Author && message.laid_out() == rewrite.was)
         .ok_or(Refused::Changed)?;
-    let said = said(rewrite.text);
-    if said.join("\n") == message.laid_out() {
-        return Ok(Written::already());
-    }
-    let mut expected = conversation(found);
     let rows = found
         .message_rows
         .get(rewrite.at)
         .and_then(|range| found.rows.get(range.clone()))
         .ok_or(Refused::Gone)?;
+    let is_tested = rows.first().is_some_and(|row| is_tested(source, row));
+    let mut said = said(rewrite.text);
+    if is_tested && !said.is_empty() {
+        said = words(&said).split('\n').map(str::to_owned).collect();
+    }
+    if said.join("\n") == message.laid_out() {
+        return Ok(Written::already());
+    }
+    let mut expected = conversation(found);
     let mut taken = false;
     if said.is_empty() {
         let spoken = |m: &Message| !m.text.is_empty();
@@ -70,8 +74,10 @@ pub fn rewrite(source: Source, id: &str, rewrite: Rewrite) -> Result<Written, Re
         source,
         rows,
         said: &said,
+        is_tested,
     };
     for strict in [true, false] {
+        let mut other = None;
         for everything in [false, true] {
             let ways = if taken {
                 vec![removal(source, &rows.iter().collect::<Vec<_>>())]
@@ -84,13 +90,29 @@ pub fn rewrite(source: Source, id: &str, rewrite: Rewrite) -> Result<Written, Re
             };
             for edits in ways {
                 let edits = merged(source.text, edits);
-                if reads_back(source, &all, Some(index), &edits, &expected, id, strict) {
+                if !reads_back(source, &all, Some(index), &edits, &expected, id, strict) {
+                    continue;
+                }
+                if taken || is_tested || shows(source, &edits, index, rewrite.at, &said) {
                     return Ok(Written::of(edits));
                 }
+                other.get_or_insert(edits);
             }
+        }
+        if let Some(edits) = other {
+            return Ok(Written::of(edits));
         }
     }
     Err(Refused::Unreadable)
+}
+
+/// Whether the message stands as far in, line by line, as it was said: beside lines that a person aligned others look
+/// moved.
+fn shows(source: Source, edits: &[Edit], index: usize, at: usize, said: &[String]) -> bool {
+    let after = after(source, edits);
+    let found = after.found.get(index);
+    let message = found.and_then(|found| found.thread.messages.get(at));
+    message.is_some_and(|message| message.laid_out() == said.join("\n"))
 }
 
 struct Plan<'a> {
@@ -98,6 +120,8 @@ struct Plan<'a> {
     /// Those of the message.
     rows: &'a [Row],
     said: &'a [String],
+    /// Lines stand no further in than the message.
+    is_tested: bool,
 }
 
 impl<'a> Plan<'a> {
@@ -134,7 +158,7 @@ impl<'a> Plan<'a> {
             kept += 1;
             let stands = self.text(row.text.clone());
             let further = format!("{}{}", self.text(blanks.clone()), escape::decode(stands));
-            if further == *said {
+            if further == *said || (self.is_tested && escape::decode(stands) == *said) {
                 continue;
             }
             edits.push(if stands.is_empty() || said.is_empty() {

@@ -33,6 +33,11 @@ pub(super) fn named(uri: &str) -> Option<PathBuf> {
     path
 }
 
+/// Whether it names what an editor keeps on no disk, and knows to be so.
+pub(super) fn is_elsewhere(uri: &str) -> bool {
+    Url::parse(uri).is_ok_and(|url| url.scheme() != "file")
+}
+
 /// The path of most URIs, which is the text behind `file://`: nothing in it is encoded, no name is empty, `.` or `..`.
 fn plain(uri: &str) -> Option<&str> {
     let path = uri.strip_prefix("file://").filter(|_| cfg!(unix))?;

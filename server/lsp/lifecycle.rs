@@ -42,6 +42,9 @@ pub(super) fn initialize(server: &Arc<Server>, params: Value) -> Result<Value, E
     for root in roots {
         match root {
             Ok(root) => add_folder(server, &session, root),
+            Err(named) if from_proto::is_elsewhere(&named) => {
+                tracing::info!("the folder {named} is on no disk");
+            }
             Err(named) => leave_out(server, &named, "it is no `file:` URI"),
         }
     }

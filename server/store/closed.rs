@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use jiff::Timestamp;
-use rusqlite::{Connection, OptionalExtension as _, Row, Transaction, TransactionBehavior, params};
+use rusqlite::{Connection, Row, Transaction, TransactionBehavior, params};
 use serde::{Deserialize, Serialize};
 
 use super::leaving;
@@ -71,10 +71,19 @@ impl Said {
             .collect()
     }
 
-    /// The same as it is kept; `None`: no agent has spoken in it.
-    pub(super) fn kept(thread: &Thread) -> Option<String> {
+    /// The same as it is told again; `None`: no agent has spoken in it.
+    pub(super) fn kept(thread: &Thread) -> Option<Vec<Self>> {
         let answered = thread.is_answered();
-        answered.then(|| serde_json::to_string(&Self::in_thread(thread)).unwrap_or_default())
+        answered.then(|| Self::in_thread(thread))
+    }
+
+    /// How far in the lines stand may have changed since.
+    fn is_again(&self, other: &Self) -> bool {
+        let words = |said: &Self| -> Vec<String> {
+            let lines = said.text.split('\n').map(str::trim_start);
+            lines.map(str::to_owned).collect()
+        };
+        self.role == other.role && self.name == other.name && words(self) == words(other)
     }
 }
 
@@ -202,21 +211,26 @@ impl Store {
 pub(super) fn brought_back(
     connection: &Connection,
     thread_id: &str,
-    kept: &str,
+    kept: &[Said],
 ) -> rusqlite::Result<Option<Run>> {
     // Among others that begin alike it may have another number by now. `.` is the character behind `-`.
-    connection
+    let mut statement = connection
         .prepare_cached(
-            "SELECT runs.* FROM runs JOIN closed ON closed.file = runs.file AND closed.run = runs.num
+            "SELECT runs.*, closed.messages AS said FROM runs JOIN closed ON closed.file = runs.file AND closed.run = runs.num
              WHERE runs.thread_id >= ?1 AND runs.thread_id < ?1 || '.' AND runs.closed = 1
                 AND closed.messages LIKE '%\"role\":\"agent\"%'
-                AND substr(closed.messages, 1, length(closed.messages) - 1)
-                    = substr(?2, 1, length(closed.messages) - 1)
-                AND substr(?2, length(closed.messages), 1) IN (',', ']')
-             ORDER BY runs.num DESC LIMIT 1",
-        )?
-        .query_row([words(thread_id), kept], run_from)
-        .optional()
+             ORDER BY runs.num DESC",
+        )?;
+    let mut rows = statement.query([words(thread_id)])?;
+    while let Some(row) = rows.next()? {
+        let said: String = row.get("said")?;
+        let said: Vec<Said> = serde_json::from_str(&said).unwrap_or_default();
+        let mut pairs = said.iter().zip(kept);
+        if (1..=kept.len()).contains(&said.len()) && pairs.all(|(one, other)| one.is_again(other)) {
+            return run_from(row).map(Some);
+        }
+    }
+    Ok(None)
 }
 
 /// What else is open at an id that another thread has by now is of one that is gone.

@@ -149,7 +149,7 @@ impl Store {
 fn past_brought_back(
     connection: &Connection,
     id: &str,
-    kept: &str,
+    kept: &[Said],
 ) -> rusqlite::Result<Option<Past>> {
     let Some(run) = brought_back(connection, id, kept)? else {
         return Ok(None);

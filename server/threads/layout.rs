@@ -28,7 +28,7 @@ pub(crate) fn blanks(text: &str, rows: &[Row]) -> Vec<Range<usize>> {
     let behind = width(part(head.marker.start..head.text.start));
     let own = if head.text.is_empty() {
         least
-    } else if least >= behind {
+    } else if least == behind {
         behind
     } else {
         CONTINUES

@@ -143,6 +143,81 @@ fn no_program_is_made_in_documentation_that_is_tested() {
     );
 }
 
+/// The author's words as they are shown, changed to `said`.
+fn edited(path: &str, text: &str, said: &str) -> String {
+    let thread = threads(path, text).swap_remove(0);
+    let was = thread.messages[0].laid_out().into_owned();
+    let rewrite = Rewrite {
+        at: 0,
+        was: &was,
+        text: said,
+    };
+    let written = write(path, text, |source| {
+        super::rewrite(source, &thread.id, rewrite)
+    });
+    apply_edits(text, &written.unwrap().edits)
+}
+
+#[test]
+fn changed_words_are_shown_as_they_were_said() {
+    for (path, text, said) in [
+        (
+            "a.py",
+            "# AUTHOR: why is\n#         this\nx = 1\n",
+            "why is\nthis\nmore\n  x",
+        ),
+        (
+            "a.py",
+            "# AUTHOR: so\nx = 1\n",
+            "run:\n        a\n          b",
+        ),
+        (
+            "a.py",
+            "# AUTHOR: a\n#   b\n#         c\nx = 1\n",
+            "a\n         c",
+        ),
+        (
+            "a.c",
+            "/* AUTHOR: why is\n           this */\nint x;\n",
+            "why is\nthis\n  more",
+        ),
+    ] {
+        let after = edited(path, text, said);
+        assert_eq!(laid_out(path, &after, 0), said, "{after}");
+    }
+}
+
+#[test]
+fn changed_words_make_no_program_in_documentation_either() {
+    for (text, expected) in [
+        (
+            "/// AUTHOR: so:\n///\n///   a();\nfn a() {}\n",
+            "/// AUTHOR: so:\n///\n///   b();\nfn a() {}\n",
+        ),
+        (
+            "/** AUTHOR: so:\n *\n *   a();\n */\nfn a() {}\n",
+            "/** AUTHOR: so:\n *\n *   b();\n */\nfn a() {}\n",
+        ),
+    ] {
+        assert_eq!(edited("a.rs", text, "so:\n\n    b();"), expected);
+    }
+}
+
+#[test]
+fn an_answer_that_only_moves_lines_is_another() {
+    let text = "# AUTHOR: how?\nx = 1\n";
+    let flat = answered("a.py", text, "if a:\nb()\nc()");
+    let after = answered("a.py", &flat, "if a:\n    b()\n    c()\nd()");
+    assert!(after.contains("#       c()\n#   d()\n"), "{after}");
+    let deep = answered("a.py", &flat, "if a:\n    b()\nc()");
+    assert!(deep.contains("#       b()\n#   c()\n"), "{deep}");
+    // All below the first, moved as one, a person may have aligned.
+    for said in ["if a:\n    b()\nc()", "Run:\n\n     make\n       it"] {
+        let once = answered("a.py", text, said);
+        assert_eq!(answered("a.py", &once, said), once);
+    }
+}
+
 #[test]
 fn a_line_that_is_only_moved_in_is_rewritten() {
     let text = "# AUTHOR: a:\n#   b\n#   c\nx = 1\n";
@@ -184,8 +259,9 @@ proptest! {
                 // The first tells how far in the others are.
                 .map(|(at, (blanks, word))| " ".repeat(if at == 0 { 0 } else { *blanks }) + word)
                 .collect();
-            // Below the first words, or further: a person may have aligned them so.
-            prop_assume!(said.len() < 2 || said.iter().skip(1).any(|line| !line.starts_with("     ")));
+            // Exactly below the first words: a person may have aligned them so.
+            let below = said.iter().skip(1).map(|line| line.len() - line.trim_start().len());
+            prop_assume!(below.min() != Some("AGENT: ".len() - 2));
             let said = said.join("\n");
             if let Ok(written) = respond(file.source(), &id, Role::Agent, None, &said, Style::default()) {
                 let after = apply_edits(file.source().text, &written.edits);

@@ -47,8 +47,8 @@ fn a_folder_that_cannot_be_used_is_told_of_with_the_reason() {
         (of_root("rootPath", json!("~")), "`~`", "no such folder"),
         (of_root("rootPath", json!("")), "``", "no such folder"),
         (
-            of_root("rootUri", json!("remote://host/x")),
-            "`remote://host/x`",
+            of_root("rootUri", json!("/no/uri")),
+            "`/no/uri`",
             "it is no `file:` URI",
         ),
         (
@@ -87,6 +87,10 @@ fn told(editor: &Editor) -> usize {
 #[test]
 fn no_folder_at_all_is_no_fault_and_one_that_comes_later_is_told_of_too() {
     let workspace = Workspace::new();
+    // Nor one that an editor keeps elsewhere.
+    let mut elsewhere = start(&workspace, &of_root("rootUri", json!("remote://host/x")));
+    elsewhere.settle();
+    assert_eq!(told(&elsewhere), 0);
     let mut editor = start(&workspace, &of_root("rootUri", Value::Null));
     editor.settle();
     assert_eq!(told(&editor), 0);
