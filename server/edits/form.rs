@@ -51,7 +51,7 @@ pub(super) struct Form {
     /// The lines are some of one comment.
     inside: bool,
     /// Lines stand no further in than the message.
-    is_tested: bool,
+    pub is_tested: bool,
     /// The row of the text, and what the comment begins with.
     language: &'static str,
     open: String,

@@ -2,7 +2,7 @@
 
 use super::form::{Form, is_tested};
 use super::remove::{lines, removal};
-use super::verify::{after, conversation, reads_back};
+use super::verify::{After, after, breaks, conversation, holds};
 use super::{Refused, Source, Written, merged, notebook, said, words};
 use crate::text::Edit;
 use crate::threads::lines::{behind_mark, line_end_near};
@@ -74,7 +74,6 @@ pub fn rewrite(source: Source, id: &str, rewrite: Rewrite) -> Result<Written, Re
         source,
         rows,
         said: &said,
-        is_tested,
     };
     for strict in [true, false] {
         let mut other = None;
@@ -90,10 +89,13 @@ pub fn rewrite(source: Source, id: &str, rewrite: Rewrite) -> Result<Written, Re
             };
             for edits in ways {
                 let edits = merged(source.text, edits);
-                if !reads_back(source, &all, Some(index), &edits, &expected, id, strict) {
+                let after = after(source, &edits);
+                if (strict && breaks(source, &after))
+                    || !holds(&after, &all, Some(index), &expected, id)
+                {
                     continue;
                 }
-                if taken || is_tested || shows(source, &edits, index, rewrite.at, &said) {
+                if taken || is_tested || shows(&after, index, rewrite.at, &said) {
                     return Ok(Written::of(edits));
                 }
                 other.get_or_insert(edits);
@@ -108,8 +110,7 @@ pub fn rewrite(source: Source, id: &str, rewrite: Rewrite) -> Result<Written, Re
 
 /// Whether the message stands as far in, line by line, as it was said: beside lines that a person aligned others look
 /// moved.
-fn shows(source: Source, edits: &[Edit], index: usize, at: usize, said: &[String]) -> bool {
-    let after = after(source, edits);
+fn shows(after: &After, index: usize, at: usize, said: &[String]) -> bool {
     let found = after.found.get(index);
     let message = found.and_then(|found| found.thread.messages.get(at));
     message.is_some_and(|message| message.laid_out() == said.join("\n"))
@@ -120,8 +121,6 @@ struct Plan<'a> {
     /// Those of the message.
     rows: &'a [Row],
     said: &'a [String],
-    /// Lines stand no further in than the message.
-    is_tested: bool,
 }
 
 impl<'a> Plan<'a> {
@@ -158,7 +157,7 @@ impl<'a> Plan<'a> {
             kept += 1;
             let stands = self.text(row.text.clone());
             let further = format!("{}{}", self.text(blanks.clone()), escape::decode(stands));
-            if further == *said || (self.is_tested && escape::decode(stands) == *said) {
+            if further == *said || (form.is_tested && escape::decode(stands) == *said) {
                 continue;
             }
             edits.push(if stands.is_empty() || said.is_empty() {

@@ -97,6 +97,10 @@ impl Documents {
         !self.other_names.is_empty() || folders.iter().any(|(named, canonical)| named != canonical)
     }
 
+    fn mark_unfit(&self, path: &Path) {
+        self.unfit.entry(path.to_owned()).or_insert(i32::MIN);
+    }
+
     pub fn is_unfit(&self, path: &Path) -> bool {
         self.unfit.contains_key(path)
     }
@@ -409,11 +413,7 @@ fn lose(server: &Server, uri: &str, path: &Path, why: &str) {
         };
         session.workspace_of(path).is_some() || threads()
     });
-    server
-        .documents
-        .unfit
-        .entry(path.to_owned())
-        .or_insert(i32::MIN);
+    server.documents.mark_unfit(path);
     let named = from_proto::named(uri);
     let name = named.as_deref().unwrap_or(path).file_name();
     let name = name.unwrap_or_default().to_string_lossy();
@@ -436,11 +436,7 @@ fn lose_bytes(server: &Server, uri: &str, path: &Path, was_lost: bool) {
         return;
     }
     if was_lost {
-        server
-            .documents
-            .unfit
-            .entry(path.to_owned())
-            .or_insert(i32::MIN);
+        server.documents.mark_unfit(path);
     } else {
         lose(server, uri, path, why);
     }

@@ -79,11 +79,8 @@ impl Said {
 
     /// How far in the lines stand may have changed since.
     fn is_again(&self, other: &Self) -> bool {
-        let words = |said: &Self| -> Vec<String> {
-            let lines = said.text.split('\n').map(str::trim_start);
-            lines.map(str::to_owned).collect()
-        };
-        self.role == other.role && self.name == other.name && words(self) == words(other)
+        let [own, others] = [self, other].map(|said| said.text.split('\n').map(str::trim_start));
+        self.role == other.role && self.name == other.name && own.eq(others)
     }
 }
 

@@ -53,6 +53,21 @@ pub(crate) fn blanks(text: &str, rows: &[Row]) -> Vec<Range<usize>> {
         .collect()
 }
 
+/// [`Message::blanks`], of which the first `empty` lines are left out.
+pub(super) fn of_message(text: &str, rows: &[Row], empty: usize) -> Vec<Box<str>> {
+    // Most messages are of one line.
+    if rows.len() < 2 {
+        return Vec::new();
+    }
+    let blanks = blanks(text, rows);
+    let kept = blanks.get(empty..).unwrap_or_default();
+    if kept.iter().all(Range::is_empty) {
+        return Vec::new();
+    }
+    let part = |range: &Range<usize>| text.get(range.clone()).unwrap_or_default().into();
+    kept.iter().map(part).collect()
+}
+
 impl Message {
     /// What was said, each line as far in as it stands.
     pub fn laid_out(&self) -> Cow<'_, str> {

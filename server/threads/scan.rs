@@ -220,15 +220,7 @@ fn message(text: &str, role: Role, name: Option<&str>, line: usize, rows: &[Row]
     // A marker without text above its continuation adds no empty line.
     let empty = said.len() - said.trim_start_matches('\n').len();
     said.drain(..empty);
-    let mut blanks = layout::blanks(text, rows);
-    blanks.drain(..empty.min(blanks.len()));
-    let blanks = match blanks.iter().all(Range::is_empty) {
-        true => Vec::new(),
-        false => blanks
-            .into_iter()
-            .map(|range| text.get(range).unwrap_or_default().into())
-            .collect(),
-    };
+    let blanks = layout::of_message(text, rows, empty);
     let marker = rows.first().map_or(0..0, |row| row.marker.clone());
     let mut with_text = rows.iter().filter(|row| !row.text.is_empty());
     let range = match (with_text.next(), rows.last()) {

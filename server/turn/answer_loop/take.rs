@@ -51,14 +51,7 @@ impl Loop<'_> {
             ("output_tokens", json!(usage.output)),
             ("cache_read_tokens", nonzero(usage.cache_read)),
             ("cache_write_tokens", nonzero(usage.cache_write)),
-            (
-                "estimated",
-                if is_estimate {
-                    json!(true)
-                } else {
-                    Value::Null
-                },
-            ),
+            ("estimated", json!(is_estimate.then_some(true))),
             (
                 "cost",
                 cost.map_or(Value::Null, |cost| json!((cost * 1e6).round() / 1e6)),

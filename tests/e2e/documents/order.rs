@@ -26,6 +26,13 @@ fn named(workspace: &Workspace, client: Value) -> Editor {
     editor
 }
 
+/// Opens `a.rs` with this text; its version.
+fn opened(editor: &mut Editor, text: &str) -> i64 {
+    editor.open_text("a.rs", "rust", text);
+    let version = text_of(editor, "a.rs")["version"].as_i64();
+    version.expect("a number")
+}
+
 /// A change that puts `text` at a column of the first line.
 fn put(editor: &Editor, version: i64, column: u32, text: &str) {
     let at = range((0, column), (0, column));
@@ -57,11 +64,7 @@ fn is_lost(editor: &Editor) -> bool {
 fn changes_in_another_order_make_the_text_that_was_typed() {
     let workspace = Workspace::new();
     let mut editor = helix(&workspace);
-    editor.open_text("a.rs", "rust", "// \nfn a() {}\n");
-    // The harness opens with version 1.
-    let base = text_of(&mut editor, "a.rs")["version"]
-        .as_i64()
-        .expect("a number");
+    let base = opened(&mut editor, "// \nfn a() {}\n");
     for (from, order) in [(0, [2, 1, 3]), (3, [3, 2, 1]), (6, [1, 3, 2])] {
         for nth in order {
             let (column, text) = match from + nth {
@@ -100,10 +103,7 @@ fn a_file_of_which_a_change_did_not_come_is_known_again_by_its_save() {
         editor.capabilities["textDocumentSync"]["save"]["includeText"],
         true
     );
-    editor.open_text("a.rs", "rust", "// AUTHOR: why?\nfn a() {}\n");
-    let base = text_of(&mut editor, "a.rs")["version"]
-        .as_i64()
-        .expect("a number");
+    let base = opened(&mut editor, "// AUTHOR: why?\nfn a() {}\n");
     assert!(offers_a_reply(&mut editor));
     // The one before made the lines in which this one is.
     let at = range((9, 0), (9, 0));
@@ -146,10 +146,7 @@ fn a_file_of_which_a_change_did_not_come_is_known_again_by_its_save() {
 fn a_save_counts_behind_the_changes_that_wait() {
     let workspace = Workspace::new();
     let mut editor = helix(&workspace);
-    editor.open_text("a.rs", "rust", "fn a() {}\n");
-    let base = text_of(&mut editor, "a.rs")["version"]
-        .as_i64()
-        .expect("a number");
+    let base = opened(&mut editor, "fn a() {}\n");
     put(&editor, base + 2, 3, "x");
     let document = json!({"uri": editor.uri("a.rs")});
     editor.notify(
@@ -174,10 +171,7 @@ fn a_save_counts_behind_the_changes_that_wait() {
 fn a_change_whose_forerunner_does_not_come_counts_after_a_moment() {
     let workspace = Workspace::new();
     let mut editor = helix(&workspace);
-    editor.open_text("a.rs", "rust", "fn a() {}\n");
-    let base = text_of(&mut editor, "a.rs")["version"]
-        .as_i64()
-        .expect("a number");
+    let base = opened(&mut editor, "fn a() {}\n");
     put(&editor, base + 3, 0, "// AUTHOR: why?\n");
     put(&editor, base + 4, 0, "\n");
     wait_until("the text", || {
@@ -198,10 +192,7 @@ fn of_other_clients_and_a_newer_helix_each_change_counts_at_once() {
     ] {
         let workspace = Workspace::new();
         let mut editor = named(&workspace, client);
-        editor.open_text("a.rs", "rust", "fn a() {}\n");
-        let base = text_of(&mut editor, "a.rs")["version"]
-            .as_i64()
-            .expect("a number");
+        let base = opened(&mut editor, "fn a() {}\n");
         put(&editor, base + 5, 0, "x");
         assert_eq!(text_of(&mut editor, "a.rs")["text"], "xfn a() {}\n");
         put(&editor, base + 4, 0, "y");

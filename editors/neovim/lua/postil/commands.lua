@@ -22,25 +22,15 @@ local places = vim.api.nvim_create_namespace("postil.places")
 ---@field last integer
 ---@field smods table
 
-local NO_THREAD = "no thread %s; `:Postil threads` lists all"
-
--- Of a run that is asked for so, the run alone is wanted: no round has this number.
-local function of_run(call)
-  return { run_id = call.run, after = 2 ^ 31 }
-end
-
-local function thread_of(answer)
-  return { thread_id = answer.run.thread_id, uri = answer.run.uri }
-end
-
 -- Hands `done` the threads that are meant, as arguments of verbs; at least one. Where there is none, or nobody could
 -- tell, that is said, and then `failed` is called.
 local function meant(call, done, wanted, failed)
   if call.text ~= "" then
     return done({ { thread_id = call.text } })
   elseif call.run and call.of_thread then
-    return asks.verb(call.client, "workflowRounds", of_run(call), function(answer)
-      done({ thread_of(answer) })
+    -- The run alone is wanted, and no round has this number.
+    return asks.verb(call.client, "workflowRounds", { run_id = call.run, after = 2 ^ 31 }, function(answer)
+      done({ { thread_id = answer.run.thread_id, uri = answer.run.uri } })
     end, failed)
   elseif call.run then
     return done({ { run_id = call.run } })
@@ -53,8 +43,8 @@ local function meant(call, done, wanted, failed)
     if #threads == 0 then
       local where = call.first == call.last and ("on line " .. call.first)
         or ("in lines %d to %d"):format(call.first, call.last)
-      local what = there > 0 and "no thread %s waits for an answer" or NO_THREAD
-      postil.say(what:format(where), vim.log.levels.WARN)
+      local what = there > 0 and " waits for an answer" or "; `:Postil threads` lists all"
+      postil.say(("no thread %s%s"):format(where, what), vim.log.levels.WARN)
       return failed and failed()
     end
     done(vim.tbl_map(function(thread)
@@ -111,10 +101,10 @@ local function each(call, verb)
 end
 
 -- One of several; asked for only where there are several.
-local function one(call, done, failed)
+local function one(call, done)
   meant(call, function(threads)
     done(threads[1])
-  end, nil, failed)
+  end)
 end
 
 local function is_pending(thread)
