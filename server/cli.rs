@@ -55,6 +55,7 @@ pub fn run() -> ExitCode {
         });
     }
     crate::os::keep_private();
+    crate::os::share_memory();
     if is_first(web::PAGE) {
         let done = web::run_page(std::io::stdin().lock(), std::io::stdout().lock());
         return done.map_or(ExitCode::FAILURE, |()| ExitCode::SUCCESS);

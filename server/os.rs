@@ -96,6 +96,28 @@ unsafe extern "C" {
     safe fn malloc_trim(pad: usize) -> std::ffi::c_int;
 }
 
+/// No more heaps than processors. glibc makes up to eight times as many, and what a walk of a large tree leaves in each,
+/// here and there, [`return_memory`] cannot give back. To be called before any thread is started.
+pub fn share_memory() {
+    #[cfg(all(target_os = "linux", target_env = "gnu"))]
+    {
+        // mallopt(3)
+        const M_ARENA_MAX: std::ffi::c_int = -8;
+        let processors = std::thread::available_parallelism();
+        let most = processors.map_or(1, |n| n.get().try_into().unwrap_or(std::ffi::c_int::MAX));
+        mallopt(M_ARENA_MAX, most);
+    }
+}
+
+#[cfg(all(target_os = "linux", target_env = "gnu"))]
+#[expect(
+    unsafe_code,
+    reason = "mallopt(3): takes two numbers; what it does not know it refuses"
+)]
+unsafe extern "C" {
+    safe fn mallopt(what: std::ffi::c_int, value: std::ffi::c_int) -> std::ffi::c_int;
+}
+
 /// libgit2 gets no more than so many bytes at once, in this process, from here on: what it reads of a pack may say that it
 /// is gigabytes once it is unpacked. To be called before anything else of libgit2.
 pub fn bound_libgit2() {
