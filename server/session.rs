@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 use std::time::{Duration, Instant, SystemTime};
 
 use dashmap::DashMap;
@@ -333,7 +333,8 @@ pub struct Session {
     pub gate: Arc<Gate>,
     workspaces: RwLock<Vec<Arc<Workspace>>>,
     client_settings: RwLock<Option<Value>>,
-    /// Held while settings are read and put in place: an older reading is not put over a newer one.
+    /// Held while settings are read and put in place, and while children are told: an older reading is not put over a
+    /// newer one.
     reading: Mutex<()>,
     trust: Trust,
     /// The editor's own answer, for this session alone.
@@ -437,7 +438,7 @@ impl Session {
 
     pub fn add_folder(&self, root: &Path) -> Result<(), Error> {
         let tree = Tree::new(root, self.buffers.clone())?;
-        let reading = self.reading.lock().unwrap_or_else(PoisonError::into_inner);
+        let reading = self.reading();
         let mut stamps = self.stamps.lock().unwrap_or_else(PoisonError::into_inner);
         // Not anew for the user's own: the folders that were added before have what it said then.
         for file in [self.folders.config_file(), tree.root().join(PROJECT_FILE)] {
@@ -480,7 +481,7 @@ impl Session {
         drop(reading);
         self.look_anew();
         self.configure_children();
-        self.tell_children();
+        self.tell_children(self.reading());
         Ok(())
     }
 
@@ -497,7 +498,7 @@ impl Session {
         self.turns.cancel_in(root);
         self.look_anew();
         self.configure_children();
-        self.tell_children();
+        self.tell_children(self.reading());
     }
 
     /// Folders changed: the ids of threads are of the file's path in its folder. Nobody keeps one meanwhile that is
@@ -547,6 +548,8 @@ impl Session {
     /// Reads the settings again where their files are not what they were: the user's own is watched by nobody. `true`:
     /// they were.
     pub fn refresh_settings(&self) -> bool {
+        // Whoever reads them now has kept what the files were already, and not yet what they say.
+        drop(self.reading());
         let seen = self.stamps.lock().unwrap_or_else(PoisonError::into_inner);
         let mut files = self.settings_files().into_iter();
         let changed = files.any(|file| seen.get(&file) != Some(&stamp(&file)));
@@ -555,6 +558,10 @@ impl Session {
             self.reload_settings();
         }
         changed
+    }
+
+    fn reading(&self) -> MutexGuard<'_, ()> {
+        self.reading.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn settings_files(&self) -> Vec<PathBuf> {
@@ -568,7 +575,7 @@ impl Session {
 
     /// `postil.toml` or the user's file changed on disk.
     pub fn reload_settings(&self) {
-        let reading = self.reading.lock().unwrap_or_else(PoisonError::into_inner);
+        let reading = self.reading();
         // Before they are read: what is written while they are has them read once more.
         let mut stamps = self.stamps.lock().unwrap_or_else(PoisonError::into_inner);
         *stamps = self
@@ -593,8 +600,7 @@ impl Session {
                 .unwrap_or_else(PoisonError::into_inner) = Arc::new(loaded);
         }
         self.configure_children();
-        drop(reading);
-        self.tell_children();
+        self.tell_children(reading);
     }
 
     /// Commands of a run in this folder; they end when it is dropped.
@@ -626,7 +632,8 @@ impl Session {
         Arc::new(Processes::new(workspace.root(), policy, buffers, tell))
     }
 
-    fn tell_children(&self) {
+    /// What was granted or read last is told last.
+    fn tell_children(&self, _reading: MutexGuard<'_, ()>) {
         let trusted = self
             .workspaces()
             .iter()

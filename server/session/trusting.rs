@@ -61,7 +61,7 @@ impl Session {
             os::canonical(root).unwrap_or_else(|_| root.to_owned()),
             trusted,
         );
-        self.tell_children();
+        self.tell_children(self.reading());
     }
 
     /// Trusts a folder for good.
@@ -70,7 +70,7 @@ impl Session {
             .grant(root)
             .map_err(|e| Error::Other(format!("the trust could not be stored: {e:#}")))?;
         self.session_trust.remove(root);
-        self.tell_children();
+        self.tell_children(self.reading());
         Ok(())
     }
 
@@ -81,7 +81,7 @@ impl Session {
             .revoke(root)
             .map_err(|e| Error::Other(format!("the trust could not be changed: {e:#}")))?;
         self.session_trust.remove(root);
-        self.tell_children();
+        self.tell_children(self.reading());
         Ok(had)
     }
 
