@@ -14,6 +14,8 @@ in_both!(
     who_has_composed_is_back_in_the_window_they_came_from,
     what_is_said_in_a_locked_file_is_kept,
     what_is_said_to_a_server_that_dies_is_kept,
+    what_is_said_while_no_server_runs_is_kept,
+    what_is_said_where_no_thread_is_is_kept,
     what_is_said_is_kept_while_no_window_can_be_opened,
     a_copy_of_a_text_is_not_sent,
     a_text_outlives_the_buffers_that_are_wiped,
@@ -203,6 +205,51 @@ fn what_is_said_to_a_server_that_dies_is_kept(program: &str) {
         nvim.keys(":wincmd p<CR>:wq<CR>");
         nvim.wait_text(&format!("# AUTHOR: {said}\ndef load"));
     }
+}
+
+fn kept(said: &str) -> String {
+    format!("text() == '{said}' and vim.bo.buftype == 'acwrite' and vim.bo.modified")
+}
+
+fn what_is_said_while_no_server_runs_is_kept(program: &str) {
+    for (command, said, in_file) in [
+        (":4Postil say", "two", "# AUTHOR: one\n# AUTHOR: two\ndef"),
+        (":6Postil new", "three", "# AUTHOR: three\n    return"),
+    ] {
+        let workspace = python_project();
+        let mut nvim = open(program, &workspace, NONE, "notes.py");
+        nvim.keys(":4Postil new one<CR>");
+        nvim.wait_codes("pending");
+        nvim.lua("vim.lsp.get_clients()[1].rpc.notify('exit')");
+        nvim.wait("its end", "#vim.lsp.get_clients() == 0");
+        // The line moves before it can be sent.
+        nvim.keys(&format!("{command} {said}<CR>"));
+        nvim.wait_note("no server runs for this file");
+        nvim.wait("the text", &kept(said));
+        nvim.keys(":wincmd p<CR>ggOimport os<Esc>:Postil restart<CR>");
+        nvim.wait(
+            "the server",
+            "#vim.lsp.get_clients({ bufnr = 0 }) == 1 and codes() ~= ''",
+        );
+        nvim.keys(":wincmd p<CR>:wq<CR>");
+        nvim.wait_text(in_file);
+    }
+}
+
+fn what_is_said_where_no_thread_is_is_kept(program: &str) {
+    let workspace = python_project();
+    let mut nvim = open(program, &workspace, NONE, "notes.py");
+    nvim.keys(":4Postil say two<CR>");
+    nvim.wait_note("no thread on line 4");
+    nvim.wait("the text", &kept("two"));
+    // Nor is there one when it is sent.
+    nvim.keys(":wq<CR>");
+    nvim.wait_note("no thread on line 4; `:Postil threads` lists all; the text is kept here");
+    nvim.wait("the text", &kept("two"));
+    nvim.keys(":wincmd p<CR>:4Postil new one<CR>");
+    nvim.wait_codes("pending");
+    nvim.keys(":wincmd p<CR>:wq<CR>");
+    nvim.wait_text("# AUTHOR: one\n# AUTHOR: two\ndef load");
 }
 
 /// Beside the command-line window Neovim opens no other.

@@ -314,24 +314,28 @@ function M.uri(buffer)
   return vim.uri_from_bufnr(buffer)
 end
 
--- The threads of a buffer that touch the lines from `first` to `last`, both 1-based. Of a single line on which none
+-- Those of a file's threads that touch the lines from `first` to `last`, both 1-based. Of a single line on which none
 -- stands it is the one above it: a thread is about the line that follows.
-function M.threads_at(client, buffer, first, last, done, failed)
-  M.verb(client, "listThreads", { uri = M.uri(buffer) }, function(list)
-    local here, above = {}, {}
-    for _, thread in ipairs(list.threads) do
-      if thread.start_line then
-        local said = thread.thread[#thread.thread]
-        local _, more = said.text:gsub("\n", "")
-        local ends = said.line + more
-        if thread.start_line <= last and first <= ends then
-          table.insert(here, thread)
-        elseif first == last and ends + 1 == first then
-          table.insert(above, thread)
-        end
+function M.touching(list, first, last)
+  local here, above = {}, {}
+  for _, thread in ipairs(list.threads) do
+    if thread.start_line then
+      local said = thread.thread[#thread.thread]
+      local _, more = said.text:gsub("\n", "")
+      local ends = said.line + more
+      if thread.start_line <= last and first <= ends then
+        table.insert(here, thread)
+      elseif first == last and ends + 1 == first then
+        table.insert(above, thread)
       end
     end
-    done(#here > 0 and here or above)
+  end
+  return #here > 0 and here or above
+end
+
+function M.threads_at(client, buffer, first, last, done, failed)
+  M.verb(client, "listThreads", { uri = M.uri(buffer) }, function(list)
+    done(M.touching(list, first, last))
   end, failed)
 end
 

@@ -22,15 +22,25 @@ local places = vim.api.nvim_create_namespace("postil.places")
 ---@field last integer
 ---@field smods table
 
+local NO_THREAD = "no thread %s; `:Postil threads` lists all"
+
+-- Of a run that is asked for so, the run alone is wanted: no round has this number.
+local function of_run(call)
+  return { run_id = call.run, after = 2 ^ 31 }
+end
+
+local function thread_of(answer)
+  return { thread_id = answer.run.thread_id, uri = answer.run.uri }
+end
+
 -- Hands `done` the threads that are meant, as arguments of verbs; at least one. Where there is none, or nobody could
 -- tell, that is said, and then `failed` is called.
 local function meant(call, done, wanted, failed)
   if call.text ~= "" then
     return done({ { thread_id = call.text } })
   elseif call.run and call.of_thread then
-    -- The run alone is wanted, and no round has this number.
-    return asks.verb(call.client, "workflowRounds", { run_id = call.run, after = 2 ^ 31 }, function(answer)
-      done({ { thread_id = answer.run.thread_id, uri = answer.run.uri } })
+    return asks.verb(call.client, "workflowRounds", of_run(call), function(answer)
+      done({ thread_of(answer) })
     end, failed)
   elseif call.run then
     return done({ { run_id = call.run } })
@@ -43,8 +53,8 @@ local function meant(call, done, wanted, failed)
     if #threads == 0 then
       local where = call.first == call.last and ("on line " .. call.first)
         or ("in lines %d to %d"):format(call.first, call.last)
-      local what = there > 0 and " waits for an answer" or "; `:Postil threads` lists all"
-      postil.say(("no thread %s%s"):format(where, what), vim.log.levels.WARN)
+      local what = there > 0 and "no thread %s waits for an answer" or NO_THREAD
+      postil.say(what:format(where), vim.log.levels.WARN)
       return failed and failed()
     end
     done(vim.tbl_map(function(thread)
@@ -101,10 +111,10 @@ local function each(call, verb)
 end
 
 -- One of several; asked for only where there are several.
-local function one(call, done)
+local function one(call, done, failed)
   meant(call, function(threads)
     done(threads[1])
-  end)
+  end, nil, failed)
 end
 
 local function is_pending(thread)
@@ -173,8 +183,31 @@ local function reply_all(call, where)
   end)
 end
 
+-- The thread of the run that the window shows, or that stands at the place by now; nil and a sentence.
+local function thread_at(client, call, now)
+  if call.run then
+    local answer, why = asks.verb_now(client, "workflowRounds", of_run(call))
+    return answer and thread_of(answer), why
+  end
+  local first, last = now()
+  if not first then
+    return nil, "its line is gone"
+  end
+  local uri = asks.uri(call.buffer)
+  local list, why = asks.verb_now(client, "listThreads", { uri = uri })
+  if not list then
+    return nil, why
+  end
+  local thread = asks.touching(list, first, last)[1]
+  if not thread then
+    return nil, NO_THREAD:format("on line " .. first)
+  end
+  return { thread_id = thread.id, uri = uri }
+end
+
 -- `about`: what completes it; `free`: works without a server for this buffer; `elsewhere`: about the turns that run, so
--- that a terminal's window or that of a list will do; `of_thread`: in a window that shows a run, about its thread.
+-- that a terminal's window or that of a list will do; `of_thread`: in a window that shows a run, about its thread;
+-- `says`: what stands behind it is the author's text, which is kept where no server runs.
 M.all = {
   reply = {
     about = "thread",
@@ -197,8 +230,21 @@ M.all = {
   },
   say = {
     of_thread = true,
+    says = true,
     run = function(call)
-      local text = call.text
+      local text, now = call.text, marked(call)
+      -- Which thread it is could not be told: the one that is there when the text is sent.
+      local function keep()
+        call.text = text
+        if text ~= "" then
+          compose.text_for(call, "say", "Say in this thread", "reply", function(client)
+            return thread_at(client, call, now)
+          end, true)
+        end
+      end
+      if not call.client then
+        return keep()
+      end
       call.text = ""
       one(call, function(thread)
         call.text = text
@@ -209,10 +255,11 @@ M.all = {
         compose.text_for(call, "say", "Say in this thread", "reply", function()
           return thread
         end)
-      end)
+      end, keep)
     end,
   },
   new = {
+    says = true,
     run = function(call)
       local line = math.max(call.first, 1) - 1
       -- The line may move while the text is written, or another thread is.
@@ -226,7 +273,8 @@ M.all = {
         return { uri = uri, position = { line = place or line, character = 0 } }
       end
       if call.text ~= "" or call.bang then
-        return compose.text_for(call, "new", "New thread above line " .. call.first, "newThread", argument)
+        local prompt = "New thread above line " .. call.first
+        return compose.text_for(call, "new", prompt, "newThread", argument, not call.client)
       end
       compose.in_order(call.buffer, function(go_on)
         asks.verb(call.client, "newThread", argument(), function()
@@ -565,7 +613,10 @@ function M.run(options)
     local all = asks.all()
     client = #all == 1 and all[1] or nil
   elseif not client and not command.free then
-    return postil.say(why, vim.log.levels.ERROR)
+    postil.say(why, vim.log.levels.ERROR)
+    if not command.says or text == "" then
+      return
+    end
   end
   local run = vim.b[buffer].postil_run
   local here = command.anywhere or command.free and not command.of_file

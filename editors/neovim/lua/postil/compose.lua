@@ -238,27 +238,35 @@ local function lines_with(part, buffer)
 end
 
 -- Asks for a text: one line in Neovim's own input, or with a bang in a window. One that is refused is kept.
--- `argument` is asked for when it is sent, and so is the server: both may be others by then.
-function M.text_for(call, name, prompt, verb, argument)
+-- `argument` is asked for when it is sent, and so is the server: both may be others by then. `kept`: the text cannot be
+-- sent now, as was said.
+---@param argument fun(client: vim.lsp.Client): table?, string?
+function M.text_for(call, name, prompt, verb, argument, kept)
   local function server()
     if vim.api.nvim_buf_is_loaded(call.buffer) then
       return asks.begun(call.buffer)
     end
-    return vim.lsp.get_client_by_id(call.client.id), "its file is closed; open it again"
+    return call.client and vim.lsp.get_client_by_id(call.client.id), "its file is closed; open it again"
   end
-  local function with(said)
-    return vim.tbl_extend("force", argument(), { text = said })
+  -- The server, and what it is asked; nil and a sentence.
+  local function ready(said)
+    local client, why = server()
+    if not client then
+      return nil, why
+    end
+    local place, none = argument(client)
+    return place and client, place and vim.tbl_extend("force", place, { text = said }) or none
   end
   local text = {
     name = name,
     prompt = prompt,
     source = call.buffer,
     send = function(said)
-      local client, why = server()
+      local client, asked = ready(said)
       if not client then
-        return nil, why
+        return nil, asked
       end
-      return asks.verb_now(client, verb, with(said))
+      return asks.verb_now(client, verb, asked)
     end,
   }
   local function send(said)
@@ -272,20 +280,22 @@ function M.text_for(call, name, prompt, verb, argument)
     end
     M.in_order(call.buffer, function(go_on)
       before = lines_with(first, call.buffer)
-      local client, why = server()
+      local client, asked = ready(said)
       if client then
-        return asks.verb(client, verb, with(said), go_on, function(error)
+        return asks.verb(client, verb, asked, go_on, function(error)
           -- Whatever becomes of this one.
           vim.schedule(go_on)
           failed(error)
         end)
       end
-      postil.say(why, vim.log.levels.ERROR)
+      postil.say(asked, vim.log.levels.ERROR)
       vim.schedule(go_on)
       failed()
     end)
   end
-  if call.text ~= "" then
+  if call.text ~= "" and kept then
+    bring_back(text, call.text)
+  elseif call.text ~= "" then
     send(call.text)
   elseif call.bang then
     compose(text, "")
