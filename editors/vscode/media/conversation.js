@@ -165,7 +165,7 @@
         // What it counts while it works is not read out each time; the rounds are.
         at("doing").ariaLive = run.running ? "off" : "polite";
         at("doing").textContent = run.running ? (run.message ?? "") : (run.error ?? "");
-        at("review").hidden = run.running || (run.has_edits ?? run.has_changes) === false;
+        hide(at("review"), run.running ? !data.reviewed : (run.has_edits ?? run.has_changes) === false);
         hide(at("cancel"), !run.running);
         rounds.append(...data.rounds.map(draw));
         if (!data.more) setTimeout(() => (rounds.ariaLive = "polite"));

@@ -37,6 +37,8 @@ export interface Hooks {
     turns(params: TurnsParams): void;
     /** Whether a change that the agent wants to make is to be made. */
     review(change: ProposedChange, token: vscode.CancellationToken): Promise<boolean>;
+    /** The run of a thread, while it waits for the author to look at its changes. */
+    readonly reviewed: (argument: unknown) => string | undefined;
     /** The server ended though nobody asked it to. */
     ended(): void;
     /** The settings as the server reads them. */
@@ -99,6 +101,18 @@ class Client extends LanguageClient {
 /** A lens says what an agent does, or whose thread it is: in their words. */
 function plain(lens: vscode.CodeLens): vscode.CodeLens {
     return lens.command ? Object.assign(lens, { command: { ...lens.command, title: unadorned(lens.command.title) } }) : lens;
+}
+
+/** Where a turn waits for a review, that is what is offered first: the server, which does not know what is shown here, offers the end. */
+function reviewable(lens: vscode.CodeLens, reviewed: Hooks["reviewed"]): vscode.CodeLens[] {
+    const command = lens.command?.command === `${PREFIX}cancelTurn` ? lens.command : undefined;
+    const run = command && reviewed(command.arguments?.[0]);
+    if (!command || run === undefined) {
+        return [lens];
+    }
+    const title = `${command.title.replace(/ · Cancel$/, "")} · Review Changes`;
+    const review = { title, command: "postil.reviewTurn", arguments: [{ run_id: run }] };
+    return [new vscode.CodeLens(lens.range, review), new vscode.CodeLens(lens.range, { ...command, title: "Cancel" })];
 }
 
 /** `givenUp`: nobody waits for it any more. */
@@ -175,7 +189,7 @@ export async function connect(program: string, hooks: Hooks, givenUp: AbortSigna
             provideCodeLenses: (document, token, next) =>
                 lenses.asked(
                     document.uri.toString(),
-                    async () => (hooks.shows("codeLens") ? ((await next(document, token)) ?? []).map(plain) : []),
+                    async () => (hooks.shows("codeLens") ? ((await next(document, token)) ?? []).map(plain).flatMap((lens) => reviewable(lens, hooks.reviewed)) : []),
                     () => token.isCancellationRequested,
                 ),
             // Threads have views of their own. The window makes an outline of each extension's symbols where there are several,
@@ -281,7 +295,12 @@ export async function connect(program: string, hooks: Hooks, givenUp: AbortSigna
     client.onNotification("postil/turns", (params: TurnsParams) => {
         hooks.turns(params);
     });
-    client.onRequest("postil/review", async (change: ProposedChange, token: vscode.CancellationToken) => ({ accepted: await hooks.review(change, token) }));
+    client.onRequest("postil/review", async (change: ProposedChange, token: vscode.CancellationToken) => {
+        const decided = hooks.review(change, token);
+        // What the thread tells may have come before.
+        lenses.refresh();
+        return { accepted: await decided };
+    });
     try {
         await client.start();
     } catch (error) {

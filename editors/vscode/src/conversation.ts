@@ -27,6 +27,7 @@ export class Conversations implements vscode.Disposable {
                     void this.open.get(turn.id)?.more();
                 }
             }),
+            known.onReview((run) => void this.open.get(run)?.more()),
             // What another server left running does not run any more.
             server.onState(({ is }) => {
                 for (const panel of this.open.values()) {
@@ -81,7 +82,7 @@ export class Conversations implements vscode.Disposable {
     private fill(view: vscode.WebviewPanel, id: string): void {
         view.webview.options = { enableScripts: true, localResourceRoots: [vscode.Uri.joinPath(this.context.extensionUri, "media")] };
         view.iconPath = vscode.Uri.joinPath(this.context.extensionUri, "resources", "agent.svg");
-        const panel = new Panel(view, this.server, id, this.context.extensionUri, (turn, file, line) => this.goTo(turn, file, line));
+        const panel = new Panel(view, this.server, this.known, id, this.context.extensionUri, (turn, file, line) => this.goTo(turn, file, line));
         this.open.set(id, panel);
         view.onDidDispose(() => this.open.delete(id));
     }
@@ -133,6 +134,7 @@ class Panel {
     constructor(
         private readonly view: vscode.WebviewPanel,
         private readonly server: Server,
+        private readonly known: Known,
         private readonly run: string,
         extension: vscode.Uri,
         goTo: GoTo,
@@ -186,7 +188,7 @@ class Panel {
                     const kept = this.rounds.at(-1);
                     if (last === 0 && kept && run) {
                         this.last = kept.seq;
-                        await this.view.webview.postMessage({ is: "rounds", first: true, run, rounds: this.rounds, more: true });
+                        await this.view.webview.postMessage({ is: "rounds", first: true, run, rounds: this.rounds, more: true, reviewed: this.known.isReviewed(this.run) });
                         continue;
                     }
                     const read = await this.server.ask<Rounds>("workflowRounds", { run_id: this.run, after: last });
@@ -200,7 +202,7 @@ class Panel {
                     this.last = read.rounds.at(-1)?.seq ?? last;
                     more = read.more;
                     this.turn = read.run ?? undefined;
-                    await this.view.webview.postMessage({ is: "rounds", first: last === 0, ...read });
+                    await this.view.webview.postMessage({ is: "rounds", first: last === 0, ...read, reviewed: this.known.isReviewed(this.run) });
                 }
             })
             .catch((error: unknown) => {

@@ -51,10 +51,15 @@ export function activate(context: vscode.ExtensionContext): Api {
         },
         shows: (what) => vscode.workspace.getConfiguration("postil.editor").get<unknown>(what) !== false,
         review: (change, token) => reviews.ask(change, token),
+        reviewed: (argument) => {
+            const { uri, thread_id } = (argument ?? {}) as { uri?: string; thread_id?: string };
+            const run = known.byId(thread_id ?? "", uri)?.thread.turn?.run_id;
+            return run !== undefined && known.isReviewed(run) ? run : undefined;
+        },
         pressed: (verb, argument) => pressed(verb, argument),
     });
     server = running;
-    const known = new Known(running);
+    const known: Known = new Known(running);
     const comments = new Comments(context, known, running);
     const drafts = new Drafts(context, log, (text) => comments.edited(text));
     const tree = new ThreadTree(context, known);

@@ -106,6 +106,9 @@ export class Known implements vscode.Disposable {
     private readonly file = new vscode.EventEmitter<vscode.Uri>();
     /** The threads of this file changed. */
     readonly onFile = this.file.event;
+    private readonly review = new vscode.EventEmitter<string>();
+    /** This run waits for the author to look at its changes, or does no longer. */
+    readonly onReview = this.review.event;
     private readonly question = new vscode.EventEmitter<Located>();
     /** A turn of this window has stopped with a question that has answers to choose from. */
     readonly onQuestion = this.question.event;
@@ -250,6 +253,7 @@ export class Known implements vscode.Disposable {
                 this.file.fire(uri);
             }
         }
+        this.review.fire(run);
     }
 
     running(): Turn[] {

@@ -49,7 +49,7 @@ export class Server implements vscode.Disposable {
     constructor(
         private readonly context: vscode.ExtensionContext,
         readonly log: vscode.LogOutputChannel,
-        private readonly more: Pick<Hooks, "settings" | "shows" | "review"> & {
+        private readonly more: Pick<Hooks, "settings" | "shows" | "review" | "reviewed"> & {
             /** A lens or an action of the light bulb was taken. */
             pressed(verb: string, argument: object): unknown;
         },

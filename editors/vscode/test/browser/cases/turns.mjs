@@ -307,9 +307,12 @@ export async function review(code, windows) {
     ok(!(await window.text()).includes("Option<String>"), "nothing is made yet in the open file");
     equal(onDisk("main.rs"), was, "nor in the other");
     await window.until("the thread tells that it waits", async () => (await head(window)).startsWith("Waits for you: 2 files to be reviewed"));
-    await window.press("Show Changes");
+    // The notification goes; the lens has the same before the end.
+    const lens = (text) => window.page.locator(".codelens-decoration a", { hasText: text }).first();
+    await lens(/^Cancel$/).waitFor();
     const changed = window.page.locator('.pane:has(.pane-header[aria-label*="Review"]) .monaco-list-row');
     const row = (file) => changed.filter({ hasText: file });
+    await window.again("the changes", () => lens("2 files to be reviewed · Review Changes").click(window.short), async () => (await changed.count()) === 2);
     await window.until("two files to review", async () => (await changed.count()) === 2);
     ok((await changed.allInnerTexts()).every((row) => row.includes("+1 −1")), "with their counts");
 
@@ -336,7 +339,15 @@ export async function review(code, windows) {
     await typeReply(window, "in load.rs too");
     await sendByKey(window, "Reply as Agent");
     await window.notice("the agent wants to change load.rs (+1 −1)");
+    // The conversation leads to them too.
+    await titleAction(window, "Open Conversation", () => window.page.locator(".tab", { hasText: "Conversation" }).first().isVisible());
+    const frame = await inner(window, "#rounds");
+    const review = frame.locator("#review");
+    await review.waitFor();
+    ok(await frame.locator("#cancel").isVisible(), "beside the end");
+    await window.again("its diff", () => review.click(window.short), () => window.page.locator(".tab", { hasText: "load.rs (proposed)" }).first().isVisible());
     await window.press("Accept");
+    await window.page.locator(".tab", { hasText: "load.rs" }).first().click();
     await window.sees("-> Option<String> {");
     await window.sees("// AGENT: Now there too.");
 }
