@@ -20,6 +20,7 @@ mod grep;
 mod http_request;
 mod images;
 mod input;
+mod known;
 mod list_files;
 mod log_read;
 mod lsp;
@@ -48,7 +49,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::children::Children;
 use crate::config::{Action, Settings, wildcard};
-use crate::files::{Seen, Text, Tree};
+use crate::files::Tree;
 use crate::host::Host;
 use crate::models::Model;
 use crate::sandbox::Processes;
@@ -62,6 +63,7 @@ pub use change::{FileChange, Patience, Unchanged, change_file, change_files, min
 pub use consult::{Asking, Beside};
 pub use images::{Image, Images};
 pub use input::{parse, schema};
+pub use known::Known;
 pub use memory::facts;
 pub use permit::{Gate, quoted};
 pub use plan::Plan;
@@ -96,22 +98,6 @@ pub struct Context {
     /// What the agent knows of the workspace.
     pub told: Told,
     pub second: Beside,
-}
-
-/// A text as the run knows it: what it read last, or wrote itself.
-#[derive(Clone, Debug)]
-pub struct Known {
-    pub seen: Seen,
-    pub text: Arc<str>,
-}
-
-impl Known {
-    pub fn of(read: &Text) -> Self {
-        Self {
-            seen: read.seen.clone(),
-            text: Arc::clone(&read.text),
-        }
-    }
 }
 
 impl Context {

@@ -10,11 +10,11 @@ use std::time::{Duration, Instant};
 
 use super::permit::{each_time, quoted};
 use super::{Context, Known, may_change};
-use crate::edits::take_all_back;
+use crate::edits::{take_all_back, take_back};
 use crate::files::{FileError, Like, Planned, Seen, Text, hash};
 use crate::host::NotApplied;
 use crate::store::Change;
-use crate::text::{Edit, same_lines};
+use crate::text::{Edit, apply_edits, same_lines};
 use crate::trust;
 
 pub(super) use diff::kept_lines;
@@ -194,8 +194,8 @@ async fn change(cx: &Context, wanted: Vec<FileChange>, asks: bool) -> Result<(),
                 like: step.like.clone(),
             };
             overlay.put(step.path.clone(), planned);
-            remember(cx, step);
         }
+        remember(cx, &steps);
         return Ok(());
     }
     not_unsaved_elsewhere(cx, &steps).await?;
@@ -206,9 +206,7 @@ async fn change(cx: &Context, wanted: Vec<FileChange>, asks: bool) -> Result<(),
         forget(cx, &steps, since, &left);
         return Err(why);
     }
-    for step in &steps {
-        remember(cx, step);
-    }
+    remember(cx, &steps);
     Ok(())
 }
 
@@ -313,7 +311,8 @@ fn look(
         (Some(before), Some(text)) => {
             edits = minimal_edits(&before.text, text);
             if edits.is_empty() {
-                cx.seen.insert(path, Known::of(before));
+                // Whatever else stands there the run has not seen.
+                cx.seen.entry(path).or_insert_with(|| Known::of(before));
                 return Ok(None);
             }
             guarded::keeps_threads(&shown, before, &edits, text)?;
@@ -513,18 +512,44 @@ fn tell(cx: &Context, done: &[&Step]) {
 }
 
 /// What stands there now is known to the run: its next change builds on this one.
-fn remember(cx: &Context, step: &Step) {
-    let Some(after) = &step.after else {
-        cx.seen.remove(&step.path);
-        return;
-    };
+fn remember(cx: &Context, steps: &[Step]) {
+    // Before any is forgotten: what takes the place of another file is known as that was.
+    let known: Vec<Option<Known>> = steps.iter().map(|step| known(cx, step, steps)).collect();
+    for (step, known) in steps.iter().zip(known) {
+        match known {
+            Some(known) => drop(cx.seen.insert(step.path.clone(), known)),
+            None => drop(cx.seen.remove(&step.path)),
+        }
+    }
+}
+
+/// `None`: the file is gone.
+fn known(cx: &Context, step: &Step, steps: &[Step]) -> Option<Known> {
+    let after = step.after.as_deref()?;
+    let old = steps
+        .iter()
+        .find(|old| Some(&old.path) == step.like.as_ref())
+        .unwrap_or(step);
+    let earlier = cx.seen.get(&old.path).map(|known| known.clone());
+    if let (Some(earlier), Some(before)) = (&earlier, &old.before)
+        && earlier.seen.hash != before.seen.hash
+    {
+        // The author has typed what the run has not seen: it knows what it knew, with this change.
+        let (edits, _) = take_back(after, &before.text, &earlier.text);
+        let text = apply_edits(&earlier.text, &edits);
+        let seen = Seen {
+            version: None,
+            hash: hash(text.as_bytes()),
+        };
+        return Some(Known::new(seen, text.into()).changed_from(Some(earlier)));
+    }
     let known = match cx.tree.read(&step.path) {
         // An editor ends the lines its own way. Whatever else stands there is the author's, and the run has not seen it.
         Ok(now) if same_lines(&now.text, after) => Known::of(&now),
-        _ => Known {
-            seen: step.seen_after(),
-            text: after.as_str().into(),
-        },
+        _ => Known::new(step.seen_after(), after.into()),
     };
-    cx.seen.insert(step.path.clone(), known);
+    Some(match old.before {
+        None => known.whole(),
+        Some(_) => known.changed_from(earlier.as_ref()),
+    })
 }

@@ -75,7 +75,9 @@ impl Tool for FileRead {
             }
             Err(e) => return Err(e.to_string()),
         };
-        cx.seen.insert(text.path.clone(), Known::of(&text));
+        let earlier = cx.seen.get(&text.path).map(|known| known.clone());
+        let mut known = Known::of(&text).with_shown_of(earlier.as_ref());
+        cx.seen.insert(text.path.clone(), known.clone());
         let shown = cx.shown(&text.path);
         let body = text.text.strip_prefix('\u{feff}').unwrap_or(&text.text);
         let lines = split_lines(body);
@@ -101,7 +103,7 @@ impl Tool for FileRead {
                 if next > first {
                     break;
                 }
-                // A single line that does not fit.
+                // A single line that does not fit, and does not count as shown.
                 let part = head(line, room.saturating_sub(16));
                 let _ = writeln!(output, "{next:4} | {part}");
                 let _ = writeln!(
@@ -112,9 +114,11 @@ impl Tool for FileRead {
                 );
             } else {
                 let _ = writeln!(output, "{next:4} | {line}");
+                known.show(next - 1..next);
             }
             next += 1;
         }
+        cx.seen.insert(text.path.clone(), known);
         if next <= lines.len() {
             let left = lines.len() - next + 1;
             let _ = writeln!(

@@ -32,7 +32,7 @@ impl Tool for FileWrite {
     }
     fn description(&self) -> String {
         String::from(
-            "Writes a whole file. A file that exists must have been read with file_read before, and not have changed since. To change a part of a file use file_edit.",
+            "Writes a whole file. A file that exists must have been read with file_read before, all of it, and not have changed since. To change a part of a file use file_edit.",
         )
     }
     fn parameters(&self) -> Value {
@@ -62,12 +62,22 @@ impl Tool for FileWrite {
             }
             Err(e) => return Err(format!("{e}; nothing was written.")),
             Ok(current) => {
-                let Some(seen) = cx.seen.get(&resolved).map(|k| k.seen.clone()) else {
+                let known = cx.seen.get(&resolved).map(|known| known.clone());
+                let Some(known) = known else {
                     return Err(format!(
                         "{shown} exists and you have not read it, so nothing was written. Read it first with file_read."
                     ));
                 };
-                (Some(seen), like(&current.text, content))
+                // What has changed since is to be read anew, wherever that was.
+                let is_same = known.seen.hash == current.seen.hash;
+                if is_same && let Some(line) = known.first_unshown() {
+                    return Err(format!(
+                        "You have not read all of {shown}, so nothing was written: line {} was not shown to you, or not in full. Read on with file_read (`offset` {}), or change a part with file_edit.",
+                        line + 1,
+                        line + 1
+                    ));
+                }
+                (Some(known.seen), like(&current.text, content))
             }
         };
         let what = if seen.is_some() { "Wrote" } else { "Made" };

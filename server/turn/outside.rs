@@ -503,7 +503,7 @@ impl Client for Work<'_> {
             }
             error.to_string()
         })?;
-        self.cx.seen.insert(resolved, Known::of(&read));
+        self.cx.seen.insert(resolved, Known::of(&read).whole());
         if line.is_none() && limit.is_none() {
             return Ok(read.text.to_string());
         }

@@ -166,13 +166,7 @@ impl Scope {
         let mut context = self.tool_context(Plan::of_author(false), cancel);
         // What is allowed for a run is allowed for this call.
         context.run = format!("mcp-{}", CALLS.fetch_add(1, Ordering::Relaxed));
-        context.seen.insert(
-            path.clone(),
-            Known {
-                seen: read.seen,
-                text: read.text,
-            },
-        );
+        context.seen.insert(path.clone(), Known::of(&read));
         let arguments =
             json!({"path": file, "old_string": input.old_text, "new_string": input.new_text});
         let edited = registry.call(&context, "file_edit", arguments).await;

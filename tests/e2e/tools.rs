@@ -7,6 +7,7 @@ mod open_files; // files that are open are removed and renamed
 mod page; // docs/tools.md
 mod patches; // patch_apply: open files, files on disk, undo
 mod state; // what a run keeps: list, mode, memory, log
+mod unseen; // what the run was not shown
 
 use serde_json::{Value, json};
 

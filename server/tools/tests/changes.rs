@@ -223,7 +223,13 @@ async fn open_documents_are_changed_through_the_editor() {
             }]
         );
     }
-    // The next change builds on the first.
+    // The next change builds on the first; of the rest it has seen nothing.
+    let whole = json!({"path": "a.rs", "content": "fn one() {}\n"});
+    has(
+        &b.err("file_write", whole).await,
+        "You have not read all of a.rs",
+    );
+    b.ok("file_read", json!({"path": "a.rs"})).await;
     b.ok(
         "file_write",
         json!({"path": "a.rs", "content": "fn one() {}\n"}),
