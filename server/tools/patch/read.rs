@@ -28,6 +28,9 @@ pub(crate) fn read(patch: &str) -> Result<Vec<FilePatch>, String> {
     Ok(files)
 }
 
+/// The lines of a rename, and those of a copy.
+const MOVES: [(&str, &str); 2] = [("rename from ", "rename to "), ("copy from ", "copy to ")];
+
 struct Reader<'a> {
     lines: Vec<&'a str>,
     at: usize,
@@ -63,11 +66,17 @@ impl<'a> Reader<'a> {
     /// The headers of the next file; `None`: there is none.
     fn header(&mut self) -> Result<Option<Header>, String> {
         while let Some(line) = self.peek() {
-            if line.starts_with("diff --git ") || self.is_pair() {
+            if line.starts_with("diff --git ") || self.is_pair() || self.is_move() {
                 return self.read_header().map(Some);
             }
             if line == "-- " || line == "-- \r" {
                 self.prose = true;
+            } else if !self.prose && MOVES.iter().any(|(from, _)| line.starts_with(from)) {
+                return Err(format!(
+                    "Line {} of the patch (`{}`) is not followed by the line that says where to (`rename to PATH`, `copy to PATH`); nothing was written.",
+                    self.at + 1,
+                    cut(line)
+                ));
             } else if !self.prose && line.starts_with(['+', '-', ' ', '@', '\\']) {
                 return Err(format!(
                     "Line {} of the patch (`{}`) belongs to no hunk: the counts in the header of the hunk above it do not cover it. Count the lines of that hunk again.",
@@ -86,6 +95,15 @@ impl<'a> Reader<'a> {
             && self.after().is_some_and(|line| line.starts_with("+++ "))
     }
 
+    /// Whether the two lines of a rename or a copy stand here.
+    fn is_move(&self) -> bool {
+        let lines = self.peek().zip(self.after());
+        let mut moves = MOVES.iter();
+        lines.is_some_and(|(line, next)| {
+            moves.any(|(from, to)| line.starts_with(from) && next.starts_with(to))
+        })
+    }
+
     fn read_header(&mut self) -> Result<Header, String> {
         let mut header = Header::default();
         let mut begun = false;
@@ -100,11 +118,15 @@ impl<'a> Reader<'a> {
                 }
                 header.both = both(names);
             } else if self.is_pair() {
-                header.crlf = whole.ends_with('\r');
                 let new = self.after().unwrap_or_default();
                 let new = new.strip_suffix('\r').unwrap_or(new);
-                header.old = Some(unless_null(named(line.get(4..).unwrap_or_default())?));
-                header.new = Some(unless_null(named(new.get(4..).unwrap_or_default())?));
+                let old = unless_null(named(line.get(4..).unwrap_or_default())?);
+                let new = unless_null(named(new.get(4..).unwrap_or_default())?);
+                if !header.may_name(old.as_deref(), new.as_deref()) {
+                    break; // the next file
+                }
+                header.crlf = whole.ends_with('\r');
+                (header.old, header.new) = (Some(old), Some(new));
                 self.at += 2;
                 break;
             } else if let Some(mode) = line.strip_prefix("new file mode ") {
@@ -120,6 +142,8 @@ impl<'a> Reader<'a> {
                     "Line {at} of the patch changes a file's mode to {}, and this tool changes none; nothing was written. Leave the `old mode` and `new mode` lines out.",
                     cut(mode)
                 ));
+            } else if self.is_move() && header.moved().is_some() {
+                break; // the next file
             } else if let Some(text) = line.strip_prefix("rename from ") {
                 header.renamed.0 = Some(named(text)?);
             } else if let Some(text) = line.strip_prefix("rename to ") {
@@ -239,6 +263,23 @@ fn unended(lines: &mut [Line]) {
 }
 
 impl Header {
+    /// The two names of what is renamed or copied.
+    fn moved(&self) -> Option<(&str, &str)> {
+        let mut pairs = [&self.renamed, &self.copied].into_iter();
+        pairs.find_map(|(from, to)| Some((from.as_deref()?, to.as_deref()?)))
+    }
+
+    /// Whether `---` and `+++` with these names can be about the file that is renamed or copied above them.
+    fn may_name(&self, old: Option<&str>, new: Option<&str>) -> bool {
+        let Some((from, to)) = self.moved() else {
+            return true;
+        };
+        let is = |name: Option<&str>, prefix: &str, file: &str| {
+            name.is_some_and(|name| name == file || name.strip_prefix(prefix) == Some(file))
+        };
+        (is(old, "a/", from) || is(old, "a/", to)) && is(new, "b/", to)
+    }
+
     fn kind(self) -> Result<Kind, String> {
         if let (Some(from), Some(to)) = self.renamed {
             return Ok(Kind::Rename { from, to });
@@ -247,6 +288,14 @@ impl Header {
             return Ok(Kind::Copy { from, to });
         }
         match (self.old, self.new) {
+            (Some(Some(old)), _) if self.made => Err(format!(
+                "`new file mode` stands above `--- {}`, which names a file that is there. A new file has `--- /dev/null` there.",
+                cut(&old)
+            )),
+            (_, Some(Some(new))) if self.removed => Err(format!(
+                "`deleted file mode` stands above `+++ {}`, which names a file that stays. A removed file has `+++ /dev/null` there.",
+                cut(&new)
+            )),
             (Some(Some(old)), Some(Some(new))) => {
                 let (old, new) = strip_both(&old, &new);
                 if old != new {

@@ -45,6 +45,55 @@ fn a_byte_order_mark_stays_first_whether_the_patch_names_it_or_not() {
 }
 
 #[test]
+fn a_rename_needs_no_line_of_git_and_takes_no_hunks_of_another_file() {
+    let moved = "rename from x\nrename to y\n";
+    let renamed = || Kind::Rename {
+        from: "x".into(),
+        to: "y".into(),
+    };
+    let hunk = "@@ -1 +1 @@\n-a\n+b\n";
+    let kinds = |patch: &str| -> Vec<(Kind, usize)> {
+        let files = read(patch).unwrap().into_iter();
+        files.map(|file| (file.kind, file.hunks.len())).collect()
+    };
+    let change = |name: &str| (Kind::Change(name.into()), 1);
+    assert_eq!(kinds(moved), [(renamed(), 0)]);
+    for own in ["--- a/x\n+++ b/y\n", "--- x\n+++ y\n", "--- a/y\n+++ b/y\n"] {
+        assert_eq!(kinds(&format!("{moved}{own}{hunk}")), [(renamed(), 1)]);
+    }
+    let other = format!("--- a/z\n+++ b/z\n{hunk}");
+    assert_eq!(
+        kinds(&format!("{moved}{other}")),
+        [(renamed(), 0), change("z")]
+    );
+    assert_eq!(
+        kinds(&format!("{other}{moved}")),
+        [change("z"), (renamed(), 0)]
+    );
+    assert_eq!(
+        kinds(&format!("diff --git a/x b/y\n{moved}{other}")),
+        [(renamed(), 0), change("z")]
+    );
+    let copied = Kind::Copy {
+        from: "p".into(),
+        to: "q".into(),
+    };
+    assert_eq!(
+        kinds(&format!("copy from p\ncopy to q\n{moved}")),
+        [(copied, 0), (renamed(), 0)]
+    );
+    wrong(&format!("{other}rename from x\n{other}"), "says where to");
+    wrong(
+        &format!("diff --git a/x b/x\nnew file mode 100644\n{other}"),
+        "`new file mode` stands above `--- a/z`",
+    );
+    wrong(
+        &format!("diff --git a/x b/x\ndeleted file mode 100644\n{other}"),
+        "`deleted file mode` stands above `+++ b/z`",
+    );
+}
+
+#[test]
 fn names_are_read_as_git_writes_them() {
     let kind = |header: &str| one(&format!("{header}@@ -1 +1 @@\n-a\n+b\n")).kind;
     let change = |name: &str| Kind::Change(name.to_owned());

@@ -617,3 +617,47 @@ fn attack_17_no_patch_of_a_model_leads_out_of_the_workspace() {
     assert!(!bench.workspace.path(".git/hooks/post-commit").exists());
     assert!(!bench.workspace.path("l").exists());
 }
+
+/// As the tool's own description has it, without a line of git.
+#[test]
+fn a_rename_is_made_wherever_it_stands_and_takes_no_hunks_of_another_file() {
+    const RENAME: &str = "rename from load.sh\nrename to load_data.sh\n";
+    const OTHER: &str = "--- a/src/main.rs\n+++ b/src/main.rs\n@@ -1 +1 @@\n-fn main() { load(); }\n+fn main() {}\n";
+    const OWN: &str = "--- a/load.sh\n+++ b/load_data.sh\n@@ -2 +2 @@\n-echo load\n+echo all\n";
+    for (text, script, main) in [
+        (format!("{RENAME}{OTHER}"), "load", "fn main() {}\n"),
+        (format!("{OTHER}{RENAME}"), "load", "fn main() {}\n"),
+        (
+            format!("diff --git a/load.sh b/load_data.sh\n{RENAME}{OTHER}"),
+            "load",
+            "fn main() {}\n",
+        ),
+        (format!("{RENAME}{OWN}{OTHER}"), "all", "fn main() {}\n"),
+        (RENAME.to_owned(), "load", "fn main() { load(); }\n"),
+    ] {
+        let bench = Bench::new(vec![patch(&text), Step::text("Renamed it.")]);
+        files(&bench);
+        let mut editor = bench.editor();
+        bench.turn(&mut editor);
+        let results = bench.model.wait_for_requests(2)[1].results();
+        assert!(!results[0].2, "{text}{results:?}");
+        let w = &bench.workspace;
+        assert!(!w.path("load.sh").exists(), "{text}");
+        assert_eq!(
+            w.read("load_data.sh"),
+            format!("#!/bin/sh\necho {script}\n")
+        );
+        assert_eq!(w.read("src/main.rs"), main);
+    }
+    let made = format!("diff --git a/x b/x\nnew file mode 100644\n{OTHER}");
+    let bench = Bench::new(vec![patch(&made), Step::text("It is there.")]);
+    files(&bench);
+    let mut editor = bench.editor();
+    bench.turn(&mut editor);
+    let (_, text, failed) = bench.model.wait_for_requests(2)[1].results()[0].clone();
+    assert!(
+        failed && text.contains("`new file mode` stands above"),
+        "{text}"
+    );
+    as_before(&bench);
+}
