@@ -223,15 +223,16 @@ fn destroys_one(simple: &Simple, root: &Path) -> Option<&'static str> {
     };
     let has = |word: &str| rest.iter().any(|w| w == word);
     let begins = |start: &str| rest.iter().any(|w| w.starts_with(start));
+    let given = |option: &str| rest.iter().any(|word| is_short_for(word, option));
     match program {
-        "rm" if short('r') || short('R') || has("--recursive") => {
+        "rm" if short('r') || short('R') || given("--recursive") => {
             let wide = |word: &String| {
                 let word = word.trim_end_matches(['/', '*']).trim_end_matches("/.");
-                matches!(word, "" | "." | ".." | "~" | "$HOME" | "${HOME}" | ".git")
+                matches!(word, "" | "." | ".." | "~" | "$HOME" | "${HOME}")
+                    || word.split('/').any(|part| part == ".git")
                     || word.starts_with("~") && !word.contains('/')
                     || word.starts_with('/') && word.matches('/').count() <= 2
                     || word.ends_with("/..")
-                    || word.ends_with("/.git")
                     || holds_root(word, root)
                     // What it means is known when it runs.
                     || word.starts_with(['$', '`']) && !word.contains('/')
@@ -239,10 +240,10 @@ fn destroys_one(simple: &Simple, root: &Path) -> Option<&'static str> {
             };
             let mut targets = rest.iter().filter(|w| !w.starts_with('-')).peekable();
             // Without any it is told by `xargs`.
-            (has("--no-preserve-root") || targets.peek().is_none() || targets.any(wide))
+            (given("--no-preserve-root") || targets.peek().is_none() || targets.any(wide))
                 .then_some("It removes a whole folder tree for good.")
         }
-        "git" => destroys_in_git(rest),
+        "git" => destroys_in_git(rest, root),
         "find" if has("-delete") => Some("It removes each file that it finds for good."),
         "dd" if begins("of=/dev/") => Some("It overwrites a device."),
         "shred" | "wipefs" => Some("It overwrites what it is given for good."),
@@ -273,8 +274,33 @@ fn verb_of_git(words: &[String]) -> usize {
     at
 }
 
-fn destroys_in_git(words: &[String]) -> Option<&'static str> {
+/// Whether a word of a command is this long option, which programs take abbreviated too.
+fn is_short_for(word: &str, option: &str) -> bool {
+    let name = word.split('=').next().unwrap_or_default();
+    name.len() > 2 && option.starts_with(name)
+}
+
+/// Whether `git checkout` is told of files, and not of a branch alone.
+fn checks_out_files(rest: &[String], folder: &Path) -> bool {
+    let makes = |word: &String| matches!(word.as_str(), "-b" | "-B" | "--orphan");
+    if rest.iter().any(makes) {
+        return false;
+    }
+    let mut operands = rest.iter().filter(|word| !word.starts_with('-'));
+    let is_path = |word: &String| {
+        word.starts_with('.')
+            || word.contains(['*', '?', '[', ':'])
+            || folder.join(word).symlink_metadata().is_ok()
+    };
+    operands.clone().nth(1).is_some() || operands.any(is_path)
+}
+
+fn destroys_in_git(words: &[String], root: &Path) -> Option<&'static str> {
     let at = verb_of_git(words);
+    let own = words.get(..at).unwrap_or_default();
+    let folders = own.iter().zip(own.iter().skip(1));
+    let folders = folders.filter(|(word, _)| *word == "-C");
+    let folder = folders.fold(root.to_owned(), |at, (_, folder)| at.join(folder));
     let verb = words.get(at)?.as_str();
     let rest = words.get(at + 1..).unwrap_or_default();
     let has = |word: &str| rest.iter().any(|w| w == word);
@@ -282,33 +308,49 @@ fn destroys_in_git(words: &[String]) -> Option<&'static str> {
         rest.iter()
             .any(|w| w.starts_with('-') && !w.starts_with("--") && w.contains(c))
     };
+    let given = |option: &str| rest.iter().any(|word| is_short_for(word, option));
     let first = rest.first().map_or("", String::as_str);
     match verb {
         "push"
             if short('f')
                 || short('d')
-                || rest.iter().any(|w| {
-                    w.starts_with("--force") || w.starts_with('+') || w.starts_with(':')
-                })
-                || has("--mirror")
-                || has("--delete")
-                || has("--prune") =>
+                || rest
+                    .iter()
+                    .any(|w| w.starts_with("--force") || w.starts_with(['+', ':']))
+                || given("--force")
+                || given("--mirror")
+                || given("--delete")
+                || given("--prune") =>
         {
             Some("It overwrites or removes what others have pushed.")
         }
-        "clean" if short('f') || has("--force") => Some("It removes files that are in no history."),
-        "reset" if has("--hard") || has("--merge") => Some("It throws uncommitted changes away."),
-        "checkout" if short('f') || has("--force") || has("--") || has(".") => {
+        "clean" if short('f') || given("--force") => {
+            Some("It removes files that are in no history.")
+        }
+        "reset" if given("--hard") || given("--merge") => {
             Some("It throws uncommitted changes away.")
         }
-        "switch" if short('f') || has("--force") || has("--discard-changes") => {
+        "checkout"
+            if short('f')
+                || given("--force")
+                || given("--pathspec-from-file")
+                || has("--")
+                || checks_out_files(rest, &folder) =>
+        {
             Some("It throws uncommitted changes away.")
         }
-        "restore" if !has("--staged") || has("--worktree") => {
+        "checkout-index" if short('f') || given("--force") => {
+            Some("It throws uncommitted changes away.")
+        }
+        "read-tree" if given("--reset") => Some("It throws uncommitted changes away."),
+        "switch" if short('f') || given("--force") || given("--discard-changes") => {
+            Some("It throws uncommitted changes away.")
+        }
+        "restore" if !has("--staged") || short('W') || given("--worktree") => {
             Some("It throws uncommitted changes away.")
         }
         "stash" if matches!(first, "drop" | "clear") => Some("It throws stashed changes away."),
-        "branch" if short('D') || has("--force") => {
+        "branch" if short('D') || given("--force") => {
             Some("It removes commits that are nowhere else.")
         }
         "update-ref" if short('d') => Some("It removes commits that are nowhere else."),
@@ -316,7 +358,7 @@ fn destroys_in_git(words: &[String]) -> Option<&'static str> {
             Some("It removes the way back to earlier commits.")
         }
         "filter-branch" | "filter-repo" => Some("It rewrites the whole history."),
-        "worktree" if first == "remove" && (short('f') || has("--force")) => {
+        "worktree" if first == "remove" && (short('f') || given("--force")) => {
             Some("It throws uncommitted changes away.")
         }
         _ => None,

@@ -273,8 +273,25 @@ fn attack_22_what_destroys_is_known() {
         "git stash drop",
         "git stash clear",
         "git reset --hard HEAD~3",
+        "git reset --har",
         "git checkout -- .",
+        "git checkout .",
+        "git checkout ./",
+        "git checkout HEAD src",
+        "git checkout ':/'",
+        "git checkout '*.rs'",
+        "git checkout --forc x",
+        "git checkout --pathspec-from-file=x",
+        "git checkout-index -fa",
+        "git read-tree -u --reset HEAD",
         "git restore src",
+        "git restore --staged -W c.txt",
+        "git restore --staged --work c.txt",
+        "git push --mir x",
+        "git clean --forc",
+        "rm -rf .git/refs",
+        "rm -rf ./sub/.git/objects",
+        "rm --recurs .git",
         "git branch -D x",
         "sh -c 'git clean -fdx'",
         "find . -name '*.rs' -delete",
@@ -297,10 +314,33 @@ fn attack_22_what_destroys_is_known() {
         "git reset HEAD x",
         "git restore --staged x",
         "git checkout main",
+        "git checkout -b x origin/main",
+        "git checkout -",
+        "git reset --soft HEAD",
+        "git read-tree HEAD",
+        "rm -rf gitignore",
         "cargo clean",
         "ls /",
     ] {
         assert_eq!(destroys(command, root), None, "{command}");
+    }
+}
+
+#[test]
+fn attack_22_a_checkout_of_a_file_that_is_there_destroys() {
+    let root = tempfile::tempdir().unwrap();
+    std::fs::create_dir(root.path().join("sub")).unwrap();
+    std::fs::write(root.path().join("sub/b.txt"), "").unwrap();
+    for command in [
+        "git checkout sub",
+        "git checkout sub/b.txt",
+        "git -C sub checkout b.txt",
+        "git checkout --ours sub/b.txt",
+    ] {
+        assert!(destroys(command, root.path()).is_some(), "{command}");
+    }
+    for command in ["git checkout b.txt", "git checkout -b sub"] {
+        assert_eq!(destroys(command, root.path()), None, "{command}");
     }
 }
 

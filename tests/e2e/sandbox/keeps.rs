@@ -522,13 +522,15 @@ fn attack_22_what_destroys_is_asked_about_whatever_was_granted() {
         let mut editor = bench.editor();
         // Nobody answers: the question is closed.
         let told = bench.run(&mut editor);
-        for (command, told) in run.iter().zip(&told).take(6) {
+        for (command, told) in run.iter().zip(&told).take(8) {
             assert!(
                 told.starts_with("Nobody answered the question"),
                 "{command}: {told}"
             );
+        "git checkout src",
+        "git reset --har",
         }
-        assert_eq!(told[6], "fine\n");
+        assert_eq!(told[8], "fine\n");
         assert!(bench.home.path().join("notes.txt").exists());
     }
 }
