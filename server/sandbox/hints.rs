@@ -22,6 +22,8 @@ const NO_HOST: &[&str] = &[
     "getaddrinfo ENOTFOUND",
     "no such host",
 ];
+/// What programs put around names.
+const QUOTES: [char; 5] = ['\'', '"', '`', '‘', '’'];
 /// Lines that are looked at.
 const LINES: usize = 20;
 /// Bytes of a line that are kept.
@@ -107,10 +109,21 @@ impl Hints {
 
     /// The path outside of the root that a line names.
     fn outside_in(&self, line: &str) -> Option<PathBuf> {
-        let quoted = line.split(['\'', '"', '`']).skip(1).step_by(2);
-        let words = line
-            .split_whitespace()
-            .map(|word| word.trim_matches([':', '\'', '"', '`', ',']));
+        // Some programs begin with their own name, as they were called by it.
+        let said = match line.split_once(": ") {
+            Some((name, said))
+                if name.starts_with('/') && !KEPT.iter().any(|kept| said.starts_with(kept)) =>
+            {
+                said
+            }
+            _ => line,
+        };
+        let quoted = said.split(QUOTES).skip(1).step_by(2);
+        let words = said.split_whitespace().map(|word| {
+            word.trim_matches(QUOTES)
+                .trim_matches([':', ','])
+                .trim_matches(QUOTES)
+        });
         let mut paths = quoted.chain(words).map(Path::new);
         let path = paths.find(|path| {
             path.is_absolute()
@@ -179,7 +192,26 @@ mod tests {
             outside[0].starts_with("(`/usr/a b` is outside"),
             "{outside:?}"
         );
+        for (line, path) in [
+            (
+                "/bin/sh: 1: cannot create /usr/zz: Read-only file system\n",
+                "/usr/zz",
+            ),
+            (
+                "/bin/bash: line 1: /usr/zz: Read-only file system\n",
+                "/usr/zz",
+            ),
+            (
+                "/usr/bin/touch: cannot touch ‘/usr/a b’: Read-only file system\n",
+                "/usr/a b",
+            ),
+            ("/usr/zz: Read-only file system\n", "/usr/zz"),
+        ] {
+            let begin = format!("(`{path}` is outside");
+            assert!(said(&[line])[0].starts_with(&begin), "{line}");
+        }
         for other in [
+            "/bin/sh: 1: cannot create b/zz: Read-only file system\n",
             "Read-only file system",
             "ci\nRead-only file system\n",
             "ci.yml: Read-only file system\n",

@@ -93,6 +93,22 @@ fn attack_07_a_command_cannot_write_outside() {
 }
 
 #[test]
+fn what_a_command_may_not_write_is_named_and_not_its_shell() {
+    let run = ["ls; echo x > /etc/postil-was-here"];
+    in_each(&run, |bench, _, told| {
+        // Landlock's refusal is that of any file's mode.
+        if bench.kind == Kind::Bubblewrap {
+            let named = "(`/etc/postil-was-here` is outside of the workspace";
+            assert!(told[0].contains(named), "{told:#?}");
+        }
+        assert!(
+            !told.iter().any(|told| told.contains("(`/bin")),
+            "{told:#?}"
+        );
+    });
+}
+
+#[test]
 fn attack_07_a_command_reads_no_keys_and_nothing_of_ours() {
     let run = [
         "cat ~/.ssh/id_ed25519; cat ~/.aws/credentials; cat ~/.gnupg/private; cat ~/.netrc; cat ~/.config/gh/hosts.yml; cat ~/.cargo/credentials.toml",
@@ -511,6 +527,8 @@ fn attack_22_what_destroys_is_asked_about_whatever_was_granted() {
         "sh -c 'git stash drop'",
         "rm -rf \"$PWD\"",
         "ROOT",
+        "git checkout src",
+        "git reset --har",
         "echo fine",
     ];
     for kind in kinds() {
@@ -527,8 +545,6 @@ fn attack_22_what_destroys_is_asked_about_whatever_was_granted() {
                 told.starts_with("Nobody answered the question"),
                 "{command}: {told}"
             );
-        "git checkout src",
-        "git reset --har",
         }
         assert_eq!(told[8], "fine\n");
         assert!(bench.home.path().join("notes.txt").exists());
