@@ -156,19 +156,21 @@ pub(super) struct Turn {
     /// What begins a turn: `manual`, you do; `onSave`, saving by hand does, for the threads that were typed here.
     #[schemars(extend("x-order" = ["manual", "onSave"]))]
     pub trigger: Trigger,
-    /// Whether the edits of a turn are shown before they are made: `off` or `ask`.
+    /// Whether the edits of a turn are shown before they are made: `off` or `ask`. A turn that runs keeps
+    /// what held when it began.
     #[schemars(extend("x-order" = ["ask", "off"]))]
     pub review: Review,
     /// Who gives an agent second opinions (its tool `consult`): `provider/model`. Absent: nobody.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub consult: Option<String>,
-    /// Most requests to the model in one turn; then it pauses.
+    /// Most requests to the model in one turn; then it pauses. A turn that runs keeps what held when it began.
     #[schemars(extend("x-limit" = true), range(min = 1, max = 10_000))]
     pub max_rounds: u32,
-    /// Most tokens of one turn, those in and those out together; then it pauses.
+    /// Most tokens of one turn, those in and those out together; then it pauses. A turn that runs keeps what held when
+    /// it began.
     #[schemars(extend("x-limit" = true), range(min = 1, max = 1_000_000_000_000_u64))]
     pub max_tokens: u64,
-    /// Most US dollars that one turn may cost; then it pauses.
+    /// Most US dollars that one turn may cost; then it pauses. A turn that runs keeps what held when it began.
     #[schemars(extend("x-limit" = true), range(min = 0))]
     pub max_cost: f64,
 }
