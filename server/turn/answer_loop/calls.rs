@@ -18,7 +18,7 @@ use super::{Loop, Same};
 const MAX_CALLS: usize = 32;
 /// The same call so many times in a row is not carried out.
 const DOOM: u32 = 3;
-/// After so many of those the turn ends.
+/// After so many answers with one of those the turn ends.
 const STUBBORN: u32 = 3;
 /// Characters of a tool's result that reach the model, whatever the tool's own limit.
 const MAX_RESULT: usize = 120_000;
@@ -45,6 +45,7 @@ impl Loop<'_> {
             .filter(|b| matches!(b, Block::ToolUse { .. }))
             .count();
         let mut calls: Vec<Call> = Vec::new();
+        let mut refused = false;
         for block in &mut answer.blocks {
             let Block::ToolUse { id, name, input } = block else {
                 continue;
@@ -73,23 +74,19 @@ impl Loop<'_> {
                 Some(String::from(
                     "Not carried out: your answer was cut off at the length limit in this call. Send less at once.",
                 ))
-            } else if !input.is_object() {
-                Some(String::from(
-                    "Not carried out: the arguments are no JSON object. Send them again.",
-                ))
             } else if calls.len() >= MAX_CALLS {
                 Some(format!(
                     "Not carried out: {count} calls in one answer; the first {MAX_CALLS} were."
                 ))
             } else if self.same.times >= DOOM {
-                self.refused += 1;
+                refused = true;
                 Some(format!(
                     "Not carried out: this is the same call with the same arguments for the {} time in a row. What it gave stands above: \
 do something else, or answer.",
                     ordinal(self.same.times)
                 ))
             } else {
-                None
+                malformed(input)
             };
             calls.push(Call {
                 id: id.clone(),
@@ -98,6 +95,8 @@ do something else, or answer.",
                 refusal,
             });
         }
+        // Once an answer: the model has heard nothing in between.
+        self.refused += u32::from(refused);
         calls
     }
 
@@ -252,6 +251,21 @@ do something else, or answer.",
         }
         Ok(None)
     }
+}
+
+/// Why these arguments cannot be used. Those that could not be read are a string.
+fn malformed(input: &Value) -> Option<String> {
+    let why = match input {
+        Value::Object(_) => return None,
+        Value::String(text) => match serde_json::from_str::<Value>(text) {
+            Err(error) => format!(" ({error})"),
+            Ok(_) => String::new(),
+        },
+        _ => String::new(),
+    };
+    Some(format!(
+        "Not carried out: the arguments are no JSON object{why}. Send them again."
+    ))
 }
 
 /// What makes two calls the same; in which order the arguments stand does not.

@@ -139,6 +139,40 @@ async fn fault_23_the_third_same_call_in_a_row_is_not_carried_out() {
 }
 
 #[tokio::test]
+async fn fault_23_arguments_that_are_malformed_again_and_again_end_the_turn() {
+    let broken = |n: usize| json!({"type": "tool_use", "id": format!("toolu_{n}"), "name": "file_read", "json": "{\"path\": a.rs}"});
+    let model = Model::start((1..=5).map(|n| Step::calls(vec![broken(n)])).collect());
+    let outcome = Bench::new().run(&model).await;
+    assert!(
+        matches!(&outcome, Outcome::Failed(why) if why.contains("same tool call")),
+        "{outcome:?}"
+    );
+    let asked = model.requests();
+    assert_eq!(asked.len(), 5);
+    // Where it is wrong, as the reader of JSON says it.
+    let told = &asked[1].results()[0].1;
+    assert!(
+        told.contains("(expected value at line 1 column 10)"),
+        "{told}"
+    );
+    assert!(asked[3].results()[0].1.contains("third time in a row"));
+}
+
+#[tokio::test]
+async fn fault_23_the_same_call_many_times_in_one_answer_is_told_before_the_turn_ends() {
+    let calls = (1..=6).map(|n| read(&format!("toolu_{n}"))).collect();
+    let model = Model::start(vec![Step::calls(calls), Step::text("Done.")]);
+    assert_eq!(Bench::new().run(&model).await, answer("Done."));
+    let results = model.requests()[1].results();
+    let refused: Vec<bool> = results.iter().map(|(_, _, refused)| *refused).collect();
+    assert_eq!(
+        refused,
+        [false, false, true, true, true, true],
+        "{results:?}"
+    );
+}
+
+#[tokio::test]
 async fn fault_23_a_thousand_calls_in_one_answer_are_bounded() {
     let calls = (0..1000)
         .map(|n| {
