@@ -86,6 +86,17 @@ impl Loop<'_> {
             self.recorder.step(step).await?;
             return self.carry_out(calls).await;
         }
+        if is_unread_call(said, |name| {
+            self.registry.tools().iter().any(|tool| tool.name() == name)
+        }) {
+            step.anew = true;
+            self.recorder.step(step).await?;
+            return Err(Outcome::Failed(format!(
+                "{} wrote a tool call as its answer, because its server does not read this model's tool calls: switch on its tool \
+parser or template (llama-server: --jinja; vLLM: --enable-auto-tool-choice with --tool-call-parser), or choose another model",
+                answer.model
+            )));
+        }
         let more = match answer.stop {
             Stop::ContextFull if self.may_fold() => {
                 self.recorder.step(step).await?;
@@ -172,5 +183,66 @@ impl Loop<'_> {
         };
         step.talk.push(entry.text());
         journal::tell(&mut self.request.turns, blocks);
+    }
+}
+
+/// Whether all that a model said are calls of tools, as models write them for a server to read.
+fn is_unread_call(said: &str, is_tool: impl Fn(&str) -> bool) -> bool {
+    let named = |call: &str| {
+        let Ok(call) = serde_json::from_str::<Value>(call) else {
+            // <function=NAME> and its parameters, as some have it.
+            let name = call.strip_prefix("<function=");
+            let name = name.and_then(|call| call.split('>').next());
+            return name.is_some_and(&is_tool);
+        };
+        let given = ["arguments", "parameters"];
+        let has_given = given.iter().any(|field| call.get(field).is_some());
+        has_given && call["name"].as_str().is_some_and(&is_tool)
+    };
+    let said = said.trim();
+    if !said.starts_with(CALL) {
+        return said.starts_with('{') && named(said);
+    }
+    let mut calls = said.split(CALL).skip(1).map(|call| {
+        let call = call.trim();
+        // The last end may be taken for that of the answer.
+        call.strip_suffix("</tool_call>").unwrap_or(call).trim()
+    });
+    calls.all(named)
+}
+
+const CALL: &str = "<tool_call>";
+
+#[cfg(test)]
+mod tests {
+    use super::is_unread_call;
+
+    #[test]
+    fn a_call_that_the_server_did_not_read_is_told_from_an_answer() {
+        let is = |said: &str| is_unread_call(said, |name| name == "bash");
+        let call = r#"{"name": "bash", "arguments": {"command": "ls"}}"#;
+        for said in [
+            call.to_owned(),
+            call.replace("arguments", "parameters"),
+            format!("<tool_call>{call}</tool_call>"),
+            format!("\n<tool_call>\n{call}\n</tool_call>\n<tool_call>\n{call}"),
+            String::from(
+                "<tool_call>\n<function=bash>\n<parameter=command>\nls\n</parameter>\n</function>\n</tool_call>",
+            ),
+        ] {
+            assert!(is(&said), "{said}");
+        }
+        for said in [
+            format!("It is called so: {call}"),
+            format!("<tool_call>{call}</tool_call> calls it."),
+            call.replace("bash", "other"),
+            format!("<tool_call>{}</tool_call>", call.replace("bash", "other")),
+            String::from(r#"{"name": "bash"}"#),
+            String::from("<tool_call> is a tag."),
+            String::from("{}"),
+            String::new(),
+        ] {
+            assert!(!is(&said), "{said}");
+        }
     }
 }

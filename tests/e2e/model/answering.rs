@@ -173,6 +173,22 @@ async fn fault_23_the_same_call_many_times_in_one_answer_is_told_before_the_turn
 }
 
 #[tokio::test]
+async fn fault_23_a_call_that_the_server_did_not_read_is_no_answer() {
+    let call = r#"{"name": "file_read", "arguments": {"path": "src/net.rs"}}"#;
+    for said in [
+        format!("<tool_call>\n{call}\n</tool_call>"),
+        call.to_owned(),
+    ] {
+        let model = Model::start(vec![Step::text(&said)]);
+        let outcome = Bench::new().run(&model).await;
+        assert!(
+            matches!(&outcome, Outcome::Failed(why) if why.contains("tool parser") && why.contains("--jinja")),
+            "{outcome:?}"
+        );
+    }
+}
+
+#[tokio::test]
 async fn fault_23_a_thousand_calls_in_one_answer_are_bounded() {
     let calls = (0..1000)
         .map(|n| {
