@@ -162,13 +162,9 @@ async fn reviewed(cx: &Context, recorder: &Recorder, outcome: Outcome) -> Outcom
     let Outcome::Answer(text) = outcome else {
         return outcome;
     };
-    match review::settle(cx, recorder).await {
+    match review::settle(cx, recorder, true).await {
         Ok(None) => Outcome::Answer(text),
-        // In front, for what is long is cut in the thread.
-        Ok(Some(_)) => Outcome::Answer(format!(
-            "(Not every edit was accepted: `postil workflow thread {}` tells which.) {text}",
-            cx.run
-        )),
+        Ok(Some(_)) => Outcome::Answer(review::with_reserve(&cx.run, &text)),
         Err(outcome) => outcome,
     }
 }

@@ -79,6 +79,8 @@ struct Loop<'a> {
     shortened: bool,
     /// At how many rounds it was folded last.
     folded_for: Option<u32>,
+    /// Nobody was there to look at its edits.
+    unanswered: bool,
     /// Its request was refused for what is in it.
     unusable: bool,
     /// It said something since its newest call: what it says next is a paragraph of its own.
@@ -154,6 +156,7 @@ pub(super) async fn run(
         nudged: false,
         shortened: false,
         folded_for: None,
+        unanswered: false,
         unusable: false,
         spoke: AtomicBool::new(false),
     };

@@ -28,6 +28,7 @@ const AROUND: usize = 3;
 const LATE: Duration = Duration::from_secs(1);
 const LOOK: Duration = Duration::from_millis(50);
 
+const UNANSWERED: &str = "because it is to be agreed to first (turn.review) and nobody answered";
 const MEANWHILE: &str = "because somebody else has made, changed or removed it meanwhile";
 
 /// What is planned for a file.
@@ -62,9 +63,20 @@ struct Verdict {
     left: Option<String>,
 }
 
-/// Shows the gathered edits and makes those that the author agrees to. What the model is to hear of it, where
-/// not all of it was made as it meant; `None`: all was, or there was nothing.
-pub(super) async fn settle(cx: &Context, recorder: &Recorder) -> Result<Option<String>, Outcome> {
+/// What the model is to hear of a review.
+pub(super) struct News {
+    pub text: String,
+    /// Nobody was there to agree.
+    pub unanswered: bool,
+}
+
+/// Shows the gathered edits, unless nobody is there to `ask`, and makes those that the author agrees to. `None`: all
+/// were made as the model meant, or there were none.
+pub(super) async fn settle(
+    cx: &Context,
+    recorder: &Recorder,
+    ask: bool,
+) -> Result<Option<News>, Outcome> {
     let Some(overlay) = cx.tree.overlay() else {
         return Ok(None);
     };
@@ -75,7 +87,7 @@ pub(super) async fn settle(cx: &Context, recorder: &Recorder) -> Result<Option<S
     overlay.set_off(true);
     let verdicts = tokio::select! {
         biased;
-        verdicts = decide(cx, planned) => Some(verdicts),
+        verdicts = decide(cx, planned, ask) => Some(verdicts),
         () = cx.cancel.cancelled() => None,
     };
     overlay.set_off(false);
@@ -93,12 +105,36 @@ pub(super) async fn settle(cx: &Context, recorder: &Recorder) -> Result<Option<S
     let fields = metadata([("files", json!(verdicts.len()))]);
     recorder.round("review", fields, said.clone()).await?;
     let all = verdicts.iter().all(|verdict| verdict.left.is_none());
-    Ok((!all).then(|| {
-        format!(
-            "The author has looked at your edits before they were made:\n{said}\nWhat was not changed is as it was before your edits. \
-Do not make a refused edit again in another way. Give your final answer, true to what was changed."
-        )
-    }))
+    if all {
+        return Ok(None);
+    }
+    let unanswered = verdicts.iter().any(Verdict::is_unanswered);
+    let (begin, end) = match unanswered {
+        false => (
+            "The author has looked at your edits before they were made",
+            "Do not make a refused edit again in another way.",
+        ),
+        true => (
+            "The author was to look at your edits before they are made",
+            "Nobody is there to agree to an edit, so make none any more in this turn.",
+        ),
+    };
+    let text = format!(
+        "{begin}:\n{said}\nWhat was not changed is as it was before your edits. {end} Give your final answer, true to what was changed."
+    );
+    Ok(Some(News { text, unanswered }))
+}
+
+/// The answer of a turn some of whose edits were not made, where it may not say so itself. In front, for what is long is
+/// cut in the thread.
+pub(super) fn with_reserve(run: &str, answer: &str) -> String {
+    format!("(Not every edit was accepted: `postil workflow thread {run}` tells which.) {answer}")
+}
+
+impl Verdict {
+    fn is_unanswered(&self) -> bool {
+        self.left.as_deref() == Some(UNANSWERED)
+    }
 }
 
 fn files(count: usize) -> String {
@@ -115,7 +151,7 @@ fn report_left(cx: &Context, left: usize) {
     }
 }
 
-async fn decide(cx: &Context, planned: Vec<(PathBuf, Planned)>) -> Vec<Verdict> {
+async fn decide(cx: &Context, planned: Vec<(PathBuf, Planned)>, asks: bool) -> Vec<Verdict> {
     let mut verdicts = Vec::new();
     let mut proposals = Vec::new();
     for mut plan in plans(planned) {
@@ -125,6 +161,13 @@ async fn decide(cx: &Context, planned: Vec<(PathBuf, Planned)>) -> Vec<Verdict> 
             Ok(None) => {}
             Err(verdict) => verdicts.push(verdict),
         }
+    }
+    if !asks {
+        verdicts.extend(proposals.into_iter().map(|proposal| Verdict {
+            shown: proposal.shown,
+            left: Some(String::from(UNANSWERED)),
+        }));
+        return verdicts;
     }
     report_left(cx, proposals.len());
     if cx.host.can_review() {
@@ -144,7 +187,24 @@ async fn decide(cx: &Context, planned: Vec<(PathBuf, Planned)>) -> Vec<Verdict> 
         verdicts.push(decided(cx, proposal, taken).await);
     }
     verdicts.sort_by(|a, b| a.shown.cmp(&b.shown));
+    tell_unanswered(cx, &verdicts);
     verdicts
+}
+
+/// Once for all files that nobody has answered for.
+fn tell_unanswered(cx: &Context, verdicts: &[Verdict]) {
+    let unanswered = verdicts.iter().filter(|verdict| verdict.is_unanswered());
+    let names: Vec<&str> = unanswered.map(|verdict| verdict.shown.as_str()).collect();
+    if names.is_empty() {
+        return;
+    }
+    let names = names.join(", ");
+    cx.gate
+        .note_unanswered(&format!("may {names} be changed (turn.review)?"));
+    cx.host.message(
+        Level::Warning,
+        &format!("Not changed, {UNANSWERED}: {names}. A review needs an editor or a terminal."),
+    );
 }
 
 /// Both names of a file that is renamed are one plan: either alone would lose its text, or double it.
@@ -344,22 +404,16 @@ async fn by_file(cx: &Context, proposals: Vec<Proposal>) -> Vec<Verdict> {
     verdicts
 }
 
-/// Makes what was agreed to, onto the text as it is by now. Where that cannot be, or nobody has answered (`None`), the
-/// author is told.
+/// Makes what was agreed to, onto the text as it is by now. Where that cannot be the author is told. `None`: nobody has
+/// answered.
 async fn decided(cx: &Context, proposal: Proposal, taken: Option<bool>) -> Verdict {
     let shown = proposal.shown.clone();
     let left = match taken {
         Some(true) => make_anew(cx, proposal).await.err(),
         Some(false) => Some(String::from("the author did not want it")),
-        None => {
-            cx.gate
-                .note_unanswered(&format!("may {shown} be changed (turn.review)?"));
-            Some(String::from(
-                "because it is to be agreed to first (turn.review) and nobody answered",
-            ))
-        }
+        None => Some(String::from(UNANSWERED)),
     };
-    if let Some(why) = left.as_ref().filter(|_| taken != Some(false)) {
+    if let Some(why) = left.as_ref().filter(|_| taken == Some(true)) {
         cx.host
             .message(Level::Warning, &format!("{shown} was not changed, {why}."));
     }

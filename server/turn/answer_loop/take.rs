@@ -147,12 +147,20 @@ parser or template (llama-server: --jinja; vLLM: --enable-auto-tool-choice with 
         if !planned(self.cx).is_empty() {
             self.said(&mut step, &mut answer);
             self.recorder.step(std::mem::take(&mut step)).await?;
-            let news = review::settle(self.cx, self.recorder).await?;
+            // Where nobody has answered, nobody is asked again.
+            let was_unanswered = self.unanswered;
+            let news = review::settle(self.cx, self.recorder, !was_unanswered).await?;
             step.talk.push(Entry::Planned { files: Vec::new() }.text());
-            if let Some(text) = news {
-                self.told(&mut step, vec![Block::Text { text }]);
-                self.recorder.step(step).await?;
-                return Ok(None);
+            if let Some(news) = news {
+                if was_unanswered {
+                    // It was told so, and would go on.
+                    text = review::with_reserve(&self.cx.run, &text);
+                } else {
+                    self.unanswered = news.unanswered;
+                    self.told(&mut step, vec![Block::Text { text: news.text }]);
+                    self.recorder.step(step).await?;
+                    return Ok(None);
+                }
             }
         }
         step.talk.push(Entry::Answer { text: text.clone() }.text());

@@ -6,6 +6,7 @@ use super::{Bench, CODE, FILE, THREAD, rename, type_at};
 use crate::harness::{Editor, NEVER, OnApply, Options, UNKNOWN, frame};
 use crate::model::{Step, call};
 
+mod nobody; // is there to answer
 mod renames; // of files
 
 const OTHER: &str = "src/main.rs";
@@ -173,31 +174,6 @@ fn reviewed_edits_are_made_when_all_are_accepted_and_not_before() {
         format!("{THREAD}{CODE}")
     );
     assert_eq!(bench.workspace.read(OTHER), MAIN);
-}
-
-#[test]
-fn where_nobody_can_be_asked_nothing_is_changed_and_both_are_told_why() {
-    let bench = Bench::asking(vec![
-        Step::text("Renamed."),
-        Step::text("Nobody was there."),
-    ]);
-    let w = &bench.workspace;
-    w.write(FILE, format!("{THREAD}{CODE}"));
-    assert_eq!(bench.cli(&["trust", "--yes"]).0, Some(0));
-    let (code, _, err) = bench.cli(&["reply", "--all", "--yes"]);
-    assert_eq!(code, Some(1), "what was asked for is not done: {err}");
-    let why = "because it is to be agreed to first (turn.review) and nobody answered";
-    for file in [FILE, OTHER] {
-        let told = format!("{file} was not changed, {why}");
-        assert!(err.contains(&told), "{err}");
-    }
-    let told = bench.model.requests()[4].prompt();
-    assert!(
-        told.contains(&format!("{OTHER}: not changed, {why}")),
-        "{told}"
-    );
-    assert_eq!(w.read(OTHER), MAIN);
-    assert!(w.read(FILE).ends_with(CODE), "{}", w.read(FILE));
 }
 
 #[test]
