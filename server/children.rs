@@ -164,13 +164,17 @@ impl Default for Limits {
     }
 }
 
-/// How long a file's child is remembered before its root is looked for again.
+/// How long a file's child is remembered before its root is looked for again, and what was seen of trusted folders.
 const REMEMBERED: Duration = Duration::from_secs(10);
 /// How long what is missing stays missing.
 const MISSING: Duration = Duration::from_secs(30);
 
 /// Takes a notification: method and parameters.
 pub type Forward = Arc<dyn Fn(&str, Value) + Send + Sync>;
+
+/// Looks where children may run by now, and tells them where that is elsewhere. What was seen in the folders themselves
+/// may be so old.
+pub type Look = Arc<dyn Fn(Duration) + Send + Sync>;
 
 /// What all children have in common.
 pub(crate) struct Shared {
@@ -180,6 +184,7 @@ pub(crate) struct Shared {
     host: RwLock<Option<Arc<dyn Host>>>,
     trusted: RwLock<Vec<PathBuf>>,
     forward: RwLock<Option<Forward>>,
+    look: RwLock<Option<Look>>,
     client: RwLock<(Option<Encoding>, Value)>,
     told: Mutex<HashMap<String, HashSet<String>>>,
 }
@@ -205,6 +210,12 @@ impl Shared {
 
     fn limits(&self) -> Limits {
         read(&self.limits)
+    }
+
+    fn look(&self, age: Duration) {
+        if let Some(look) = read(&self.look) {
+            look(age);
+        }
     }
 
     fn workspaces(&self) -> Vec<PathBuf> {
@@ -305,6 +316,7 @@ impl Children {
             host: RwLock::default(),
             trusted: RwLock::default(),
             forward: RwLock::default(),
+            look: RwLock::default(),
             client: RwLock::default(),
             told: Mutex::default(),
         };
@@ -340,6 +352,12 @@ impl Children {
     /// tokens are not passed on to children.
     pub fn set_forward(&self, forward: Forward) {
         write(&self.shared.forward, Some(forward));
+    }
+
+    /// Who knows of trust that another program gave or took back: asked before a child is asked or started, and while one
+    /// runs.
+    pub fn set_look(&self, look: Look) {
+        write(&self.shared.look, Some(look));
     }
 
     /// Switched off, no child is started or asked, and those that run end.
@@ -517,6 +535,7 @@ impl Children {
 
     /// Ends all children, within a second.
     pub async fn shutdown(&self) {
+        write(&self.shared.look, None);
         write(&self.shared.trusted, Vec::new());
         locked(&self.found).clear();
         let children: Vec<Arc<Child>> = locked(&self.children)

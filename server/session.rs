@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::children::{Children, Limits};
-use crate::config::{self, Folders, Loaded, PROJECT_FILE, ProxyMode};
+use crate::config::{self, Folders, Loaded, PROJECT_FILE};
 use crate::edits::Refused;
 use crate::files::{Buffers, FileError, Tree, as_text};
 use crate::host::{Host, Level};
@@ -339,6 +339,7 @@ pub struct Session {
     trust: Trust,
     /// The editor's own answer, for this session alone.
     session_trust: DashMap<PathBuf, bool>,
+    seen_trust: Mutex<trusting::Seen>,
     /// Held by a verb whose edit met another one, until its next try is made.
     again: tokio::sync::Mutex<()>,
     views: DashMap<PathBuf, Shown>,
@@ -401,6 +402,7 @@ impl Session {
             client_settings: RwLock::new(client_settings),
             reading: Mutex::default(),
             session_trust: DashMap::new(),
+            seen_trust: Mutex::default(),
             views: DashMap::new(),
             looking: Mutex::default(),
             provenance: Provenance::default(),
@@ -420,6 +422,7 @@ impl Session {
         for root in &roots {
             session.add_folder(root)?;
         }
+        session.follow_trust();
         Ok(session)
     }
 
@@ -630,22 +633,6 @@ impl Session {
         let tell = Arc::new(move |text: String| host.message(Level::Warning, &text));
         let buffers = Arc::clone(&self.buffers);
         Arc::new(Processes::new(workspace.root(), policy, buffers, tell))
-    }
-
-    /// What was granted or read last is told last.
-    fn tell_children(&self, _reading: MutexGuard<'_, ()>) {
-        let trusted = self
-            .workspaces()
-            .iter()
-            .map(|w| w.root().to_owned())
-            .filter(|root| self.is_trusted(root))
-            .collect();
-        self.children.set_trusted(trusted);
-        let modes = self.workspaces();
-        let mut modes = modes.iter().map(|w| w.loaded().settings.proxy_mode);
-        let first = modes.next();
-        let off = first == Some(ProxyMode::Off) && modes.all(|mode| mode == ProxyMode::Off);
-        self.children.set_off(off);
     }
 
     /// Children that are started from now on follow the settings of the first folder.

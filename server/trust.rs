@@ -77,6 +77,11 @@ impl Trust {
         }
     }
 
+    /// Where the record is.
+    pub fn file(&self) -> &Path {
+        &self.kept.file
+    }
+
     /// # Errors
     /// Why the record cannot be read.
     pub fn check(&self) -> anyhow::Result<()> {

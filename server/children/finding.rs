@@ -94,6 +94,7 @@ impl Children {
         file: &Path,
         language: Option<&str>,
     ) -> Result<Arc<Child>, (ChildError, Option<Row>)> {
+        self.shared.look(REMEMBERED);
         if self.off.load(Ordering::Relaxed) {
             return Err((ChildError::Off("proxy.mode"), None));
         }

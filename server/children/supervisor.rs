@@ -31,6 +31,11 @@ const BACK_OFF: [Duration; RESTARTS] = [
     Duration::from_secs(2),
 ];
 
+/// How often it is looked whether one that runs is trusted still.
+const WATCH: Duration = Duration::from_secs(1);
+/// How old what was seen of the folders may be then: less than where one is asked, which need not wait for it.
+const SEEN: Duration = Duration::from_secs(5);
+
 /// What makes two uses share a child.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct Key {
@@ -230,6 +235,10 @@ impl Child {
     /// One run, from start to end.
     async fn live(&self, attempt: u32, open: &mut Vec<PathBuf>) -> End {
         let stopped = |reason: String| ChildError::Stopped(self.row.command.clone(), reason);
+        look(&self.shared, Duration::ZERO).await;
+        if self.stop.is_cancelled() {
+            return End::Stopped;
+        }
         let started = process::start(
             &self.key.program,
             &self.row,
@@ -271,6 +280,7 @@ impl Child {
             async move { connection.follow().await }
         });
         let errors = tokio::spawn(tail.clone().follow(stderr));
+        let looking = tokio::spawn(watch(Arc::clone(&self.shared)));
 
         let wanted = tokio::select! {
             () = self.serve(&connection, attempt, open) => true,
@@ -318,7 +328,7 @@ impl Child {
             process::unguard(pid);
         }
         self.pid.store(0, Ordering::Relaxed);
-        [reading, writing, following, errors]
+        [reading, writing, following, errors, looking]
             .iter()
             .for_each(JoinHandle::abort);
         if wanted {
@@ -445,6 +455,20 @@ impl Child {
             "capabilities": self.shared.capabilities(),
             "trace": "off",
         })
+    }
+}
+
+/// Settings of git are among what is looked at: it is waited for elsewhere.
+async fn look(shared: &Arc<Shared>, age: Duration) {
+    let shared = Arc::clone(shared);
+    let _ = tokio::task::spawn_blocking(move || shared.look(age)).await;
+}
+
+/// Trust that is taken back ends it, though nobody asks it anything.
+async fn watch(shared: Arc<Shared>) {
+    loop {
+        tokio::time::sleep(WATCH).await;
+        look(&shared, SEEN).await;
     }
 }
 

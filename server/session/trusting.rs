@@ -1,15 +1,25 @@
 //! Whether a folder is trusted: for good, or by an editor's word for this session.
 
-use std::path::Path;
-use std::time::Duration;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
-use super::{Error, Session};
+use super::{Error, Session, Stamp, stamp};
+use crate::config::ProxyMode;
 use crate::host::Question;
 use crate::os;
 use crate::trust::{self, Grants};
 
 /// How often it is looked whether a folder was trusted elsewhere.
 const LOOK: Duration = Duration::from_millis(500);
+
+/// What was seen of trust when it was looked at last, which the children were told.
+#[derive(Default)]
+pub(super) struct Seen {
+    record: Option<Stamp>,
+    at: Option<Instant>,
+    trusted: Vec<PathBuf>,
+}
 
 impl Session {
     pub fn is_trusted(&self, root: &Path) -> bool {
@@ -62,6 +72,66 @@ impl Session {
             trusted,
         );
         self.tell_children(self.reading());
+    }
+
+    /// From here on the children hear of trust that another program gave or took back.
+    pub(super) fn follow_trust(self: &Arc<Self>) {
+        let session = Arc::downgrade(self);
+        self.children.set_look(Arc::new(move |age| {
+            if let Some(session) = session.upgrade() {
+                session.look_at_trust(age);
+            }
+        }));
+    }
+
+    /// The record is looked at each time. What stands in the folders takes longer, and may be seen up to `age` ago.
+    fn look_at_trust(&self, age: Duration) {
+        let record = stamp(self.trust.file());
+        let seen = self.seen_trust();
+        if seen.record == record && seen.at.is_some_and(|at| at.elapsed() < age) {
+            return;
+        }
+        drop(seen);
+        // Git is asked for it: nobody is held up.
+        let trusted = self.trusted_folders();
+        let mut seen = self.seen_trust();
+        if seen.trusted == trusted {
+            seen.record = record;
+            seen.at = Some(Instant::now());
+            return;
+        }
+        drop(seen);
+        self.tell_children(self.reading());
+    }
+
+    fn seen_trust(&self) -> MutexGuard<'_, Seen> {
+        self.seen_trust
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn trusted_folders(&self) -> Vec<PathBuf> {
+        let workspaces = self.workspaces();
+        let roots = workspaces.iter().map(|workspace| workspace.root());
+        let trusted = roots.filter(|root| self.is_trusted(root));
+        trusted.map(Path::to_owned).collect()
+    }
+
+    /// What was granted or read last is told last.
+    pub(super) fn tell_children(&self, _reading: MutexGuard<'_, ()>) {
+        let record = stamp(self.trust.file());
+        let trusted = self.trusted_folders();
+        *self.seen_trust() = Seen {
+            record,
+            at: Some(Instant::now()),
+            trusted: trusted.clone(),
+        };
+        self.children.set_trusted(trusted);
+        let modes = self.workspaces();
+        let mut modes = modes.iter().map(|w| w.loaded().settings.proxy_mode);
+        let first = modes.next();
+        let off = first == Some(ProxyMode::Off) && modes.all(|mode| mode == ProxyMode::Off);
+        self.children.set_off(off);
     }
 
     /// Trusts a folder for good.

@@ -8,3 +8,4 @@ mod links;
 mod passes;
 mod proxied;
 mod real;
+mod trusting;
