@@ -14,6 +14,8 @@ use super::{Server, from_proto, hover, invalid, lifecycle, names, to_proto};
 use crate::children::{ChildError, read_answer};
 use crate::comments::Syntax;
 use crate::config::ProxyMode;
+use crate::host::Level;
+use crate::present;
 use crate::session::{Session, View};
 use crate::text::Document;
 use crate::threads::Thread;
@@ -43,6 +45,16 @@ const HOVER: &str = "textDocument/hover";
 const HIGHLIGHT: &str = "textDocument/documentHighlight";
 const RENAME: &str = "textDocument/rename";
 const PREPARE_RENAME: &str = "textDocument/prepareRename";
+
+/// Methods that a person asks for, and waits for what comes.
+const BY_HAND: [&str; 6] = [
+    "textDocument/definition",
+    "textDocument/declaration",
+    "textDocument/typeDefinition",
+    "textDocument/implementation",
+    "textDocument/references",
+    RENAME,
+];
 
 /// Methods that are passed on and nothing else.
 const PASSED_ON: [&str; 4] = [
@@ -155,7 +167,12 @@ pub(super) async fn request(
             Ok(Answer::Value(hover::joined(theirs, &told)))
         }
         // Nobody there to ask: the same as nothing found, for an editor asks at every key.
-        Err(error) if error.is_nobody() => Ok(Answer::Value(told)),
+        Err(error) if error.is_nobody() => {
+            if matches!(error, ChildError::Untrusted) && BY_HAND.contains(&method.as_str()) {
+                tell_untrusted(&server, session, &path);
+            }
+            Ok(Answer::Value(told))
+        }
         // It was asked for what it never offered, as we offer it for all: no fault that a person could do anything
         // about. One that renames without being asked before takes whatever name stands there.
         Err(error) if error.is_unknown_method() => match told {
@@ -165,6 +182,17 @@ pub(super) async fn request(
         Err(ChildError::Cancelled) => Err(Error::request_cancelled()),
         Err(_) if !told.is_null() => Ok(Answer::Value(told)),
         Err(error) => Err(child_error(error)),
+    }
+}
+
+/// Once for each folder.
+fn tell_untrusted(server: &Server, session: &Session, path: &Path) {
+    let Some(workspace) = session.workspace_of(path) else {
+        return;
+    };
+    let text = format!("{}: {}", workspace.root().display(), ChildError::Untrusted);
+    if server.told.insert(text.clone()) {
+        super::host::message(server, Level::Info, &present::visible(&text));
     }
 }
 

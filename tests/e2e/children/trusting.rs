@@ -80,3 +80,33 @@ fn attack_03_the_servers_of_a_running_editor_end_when_what_was_trusted_has_chang
     assert!(!is_found(&mut editor, &name));
     assert_eq!(started(&workspace), 1);
 }
+
+#[test]
+fn why_nothing_is_found_in_a_folder_that_is_not_trusted_is_told_once() {
+    let (_workspace, mut editor, name) = opened(false);
+    let told = |editor: &Editor| -> Vec<String> {
+        let state = editor.state();
+        let said = |m: &&Value| m["method"] == "window/showMessage";
+        let said = state.received.iter().filter(said);
+        let said = said.map(|m| m["params"]["message"].to_string());
+        said.filter(|text| text.contains("trust")).collect()
+    };
+    // An editor asks these by itself.
+    for method in ["textDocument/hover", "textDocument/documentHighlight"] {
+        editor.request(method, name.clone()).expect("an answer");
+    }
+    assert!(told(&editor).is_empty(), "nobody asked");
+    let mut rename = name.clone();
+    rename["newName"] = json!("fetch");
+    rename["context"] = json!({"includeDeclaration": true});
+    for method in [METHOD, "textDocument/references", "textDocument/rename"] {
+        let found = editor.request(method, rename.clone());
+        assert_eq!(found.expect("nothing"), Value::Null);
+    }
+    let told = told(&editor);
+    assert_eq!(told.len(), 1, "{told:?}");
+    assert!(
+        told[0].contains(": the workspace is not trusted: language servers may start when you"),
+        "{told:?}"
+    );
+}
