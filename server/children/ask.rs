@@ -188,7 +188,11 @@ impl Children {
                 }
                 continue;
             }
-            if is_empty(&answer) && only_reads(method) && connection.activity.is_unsettled() {
+            if is_empty(&answer)
+                && !partial
+                && only_reads(method)
+                && connection.activity.is_unsettled()
+            {
                 // «Nothing» from a child that is still indexing is no answer.
                 settled(connection, asking).await?;
                 continue;

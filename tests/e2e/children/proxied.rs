@@ -219,6 +219,26 @@ fn what_a_child_says_is_wrong_with_it_is_told_once_where_it_finds_nothing() {
 }
 
 #[test]
+fn one_whose_answer_came_in_pieces_is_not_asked_again_though_it_indexes_still() {
+    let workspace = Workspace::new();
+    let streams = json!({"index": 1, "on": {"textDocument/definition": "stream"}});
+    let mut editor = start(&workspace, &streams, "");
+    editor.open_text("a.rs", "rust", THREAD);
+    let mut name = at(&editor, "a.rs", THREAD.rfind("ad()").unwrap());
+    name["partialResultToken"] = json!("pieces");
+    let found = editor.request("textDocument/definition", name);
+    assert_eq!(found.expect("the rest"), json!([]));
+    let state = editor.state();
+    let pieces = state
+        .received
+        .iter()
+        .filter(|m| m["method"] == "$/progress" && m["params"]["token"] == "pieces");
+    assert_eq!(pieces.count(), 1);
+    let asked = log(&workspace);
+    assert_eq!(asked.matches("\"textDocument/definition\"").count(), 1);
+}
+
+#[test]
 fn what_a_child_never_offered_is_nothing_and_a_rename_goes_without_a_look_before() {
     let workspace = Workspace::new();
     let unknown = json!({"on": {
