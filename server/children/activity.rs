@@ -99,7 +99,13 @@ impl Activity {
         if let Some(health) = text("health") {
             let said = text("message").map(first_line);
             let said = said.filter(|said| !said.is_empty() && health != "ok");
-            self.with(|s| s.trouble = said);
+            self.with(|s| {
+                s.trouble = said;
+                // While it reads the project it does not know yet.
+                if health == "ok" && s.quiescent != Some(false) {
+                    s.told = None;
+                }
+            });
         }
     }
 
@@ -113,12 +119,20 @@ impl Activity {
 
     /// The same, once: again only when it is something else, or was gone meanwhile.
     pub fn untold_trouble(&self) -> Option<String> {
-        let trouble = self.trouble();
+        let trouble = self.trouble()?;
         self.with(|s| {
-            let is_new = s.told != trouble;
-            s.told.clone_from(&trouble);
-            trouble.filter(|_| is_new)
+            let known = s.told.replace(trouble.clone());
+            (known.as_ref() != Some(&trouble)).then_some(trouble)
         })
+    }
+
+    /// What a person was told of it, for the next run of the same child.
+    pub fn told(&self) -> Option<String> {
+        self.with(|s| s.told.clone())
+    }
+
+    pub fn has_told(&self, trouble: Option<String>) {
+        self.with(|s| s.told = trouble);
     }
 
     /// `$/progress` with a token that the child made.
@@ -136,7 +150,10 @@ impl Activity {
                 }
             }
             Some("end") => {
-                s.running.remove(&token);
+                let ended = s.running.remove(&token).and_then(|work| work.trouble);
+                if ended.is_some() && ended == s.told {
+                    s.told = None;
+                }
             }
             _ => {}
         });
@@ -276,7 +293,25 @@ mod tests {
         assert_eq!(activity.untold_trouble(), said);
         assert_eq!(activity.untold_trouble(), None, "it was told");
         activity.progress(&token, &json!({"kind": "end", "message": "Done."}));
-        assert_eq!(activity.trouble(), None);
+        assert_eq!((activity.trouble(), activity.told()), (None, None));
+    }
+
+    #[test]
+    fn trouble_is_told_again_in_another_run_only_where_it_was_gone() {
+        let broken = json!({"health": "error", "quiescent": true, "message": "broken"});
+        let reads = json!({"health": "ok", "quiescent": false});
+        let well = json!({"health": "ok", "quiescent": true});
+        let first = Activity::new(true);
+        first.status(&broken);
+        assert!(first.untold_trouble().is_some());
+        let next = Activity::new(true);
+        next.has_told(first.told());
+        for (status, told) in [(reads, false), (well, true)] {
+            next.status(&status);
+            assert_eq!(next.untold_trouble(), None);
+            next.status(&broken);
+            assert_eq!(next.untold_trouble().is_some(), told, "{status}");
+        }
     }
 
     #[tokio::test]

@@ -78,6 +78,15 @@ pub struct Child {
     pid: AtomicU32,
 }
 
+/// What one run leaves to the next.
+#[derive(Default)]
+struct Kept {
+    /// What was open is opened again.
+    open: Vec<PathBuf>,
+    /// What a person was told of what is wrong with it.
+    told: Option<String>,
+}
+
 enum End {
     /// Wanted by us.
     Stopped,
@@ -200,11 +209,10 @@ impl Child {
 
     async fn run(self: Arc<Self>) {
         let mut falls = VecDeque::new();
-        // What was open is opened again.
-        let mut open = Vec::new();
+        let mut kept = Kept::default();
         for attempt in 1.. {
             self.set(attempt, Step::Starting);
-            let error = match self.live(attempt, &mut open).await {
+            let error = match self.live(attempt, &mut kept).await {
                 End::Stopped => return self.set(attempt, Step::Stopped),
                 End::Unable(error) => {
                     return self.set(attempt, Step::Failed(error, Instant::now()));
@@ -233,7 +241,7 @@ impl Child {
     }
 
     /// One run, from start to end.
-    async fn live(&self, attempt: u32, open: &mut Vec<PathBuf>) -> End {
+    async fn live(&self, attempt: u32, kept: &mut Kept) -> End {
         let stopped = |reason: String| ChildError::Stopped(self.row.command.clone(), reason);
         look(&self.shared, Duration::ZERO).await;
         if self.stop.is_cancelled() {
@@ -269,6 +277,7 @@ impl Child {
             pid,
             stdin,
         );
+        connection.activity.has_told(kept.told.take());
         let tail = Tail::default();
         let mut reading = tokio::spawn(Arc::clone(&connection).read(stdout));
         let mut writing = tokio::spawn({
@@ -283,7 +292,7 @@ impl Child {
         let looking = tokio::spawn(watch(Arc::clone(&self.shared)));
 
         let wanted = tokio::select! {
-            () = self.serve(&connection, attempt, open) => true,
+            () = self.serve(&connection, attempt, &mut kept.open) => true,
             status = process.wait() => {
                 // What it wrote before it fell is read first, if that is soon done.
                 let _ = tokio::time::timeout(Duration::from_millis(30), &mut reading).await;
@@ -314,10 +323,11 @@ impl Child {
         }
         connection.end("it ended");
         for path in locked(&connection.documents).paths() {
-            if !open.contains(&path) {
-                open.push(path);
+            if !kept.open.contains(&path) {
+                kept.open.push(path);
             }
         }
+        kept.told = connection.activity.told();
         // Not its group alone: what it has started must not outlive it.
         if let Some(pid) = pid {
             os::end_group(pid, true);

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use crate::harness::{Editor, Options, Workspace, uri_of};
+use crate::harness::{Editor, Options, Workspace, uri_of, wait_until};
 
 /// A server of `rs` files, which answers for the code too.
 fn start(workspace: &Workspace, child: &Value, more: &str) -> Editor {
@@ -41,6 +41,16 @@ fn span(line: u32, start: u32, end: u32) -> Value {
 fn log(workspace: &Workspace) -> String {
     let log = workspace.root().with_file_name("child.log");
     std::fs::read_to_string(log).unwrap_or_default()
+}
+
+/// What was said to the person.
+fn told(editor: &Editor) -> Vec<String> {
+    let state = editor.state();
+    let said = |m: &&Value| m["method"] == "window/showMessage";
+    let said = state.received.iter().filter(said);
+    said.map(|m| m["params"]["message"].as_str().unwrap_or_default())
+        .map(str::to_owned)
+        .collect()
 }
 
 const THREAD: &str = "// AUTHOR: is `load` right?\nfn a() {}\n// def load\nfn load() {}\n";
@@ -190,23 +200,24 @@ fn what_a_child_says_is_wrong_with_it_is_told_once_where_it_finds_nothing() {
     editor
         .request("textDocument/hover", name.clone())
         .expect("found");
-    let told = |editor: &Editor| {
-        let state = editor.state();
-        let said = |m: &&Value| m["method"] == "window/showMessage";
-        let said = state.received.iter().filter(said);
-        said.map(|m| {
-            m["params"]["message"]
-                .as_str()
-                .unwrap_or_default()
-                .to_owned()
-        })
-        .collect::<Vec<String>>()
-    };
     assert!(told(&editor).is_empty(), "what is found lacks nothing");
     for _ in 0..2 {
         let found = editor.request("textDocument/implementation", name.clone());
         assert_eq!(found.expect("nothing"), json!([]));
     }
+    // Nor again by its next run.
+    let first = workspace.children();
+    let killed = std::process::Command::new("kill")
+        .arg("-9")
+        .args(&first)
+        .status();
+    assert!(killed.expect("kill runs").success());
+    wait_until("another one", || {
+        let now = workspace.children();
+        !now.is_empty() && now.iter().all(|pid| !first.contains(pid))
+    });
+    let found = editor.request("textDocument/implementation", name);
+    assert_eq!(found.expect("nothing"), json!([]));
     let told = told(&editor);
     let [text] = told.as_slice() else {
         panic!("{told:?}")
