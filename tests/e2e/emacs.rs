@@ -4,7 +4,7 @@ use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::harness::{Workspace, wait_until};
 use crate::helix::Terminal;
@@ -58,14 +58,20 @@ struct Bench {
 
 impl Bench {
     fn new(init: &str) -> Self {
+        let command = json!({"command": "touch ran"});
+        let file = "def load(path):\n    return path\n";
+        Self::with(init, file, "run it?", call("b", "bash", command))
+    }
+
+    /// The same with this file and question; the model wants to make this call.
+    fn with(init: &str, file: &str, question: &str, call: Value) -> Self {
         let workspace = Workspace::new();
-        workspace.write("notes.py", "def load(path):\n    return path\n");
+        workspace.write("notes.py", file);
         workspace.git(&["init", "-q"]);
         let trust = workspace.postil().args(["trust", "--yes"]).status();
         assert!(trust.expect("it runs").success());
-        let command = json!({"command": "touch ran"});
         let model = Model::start(vec![
-            Step::calls(vec![call("b", "bash", command)]).held(),
+            Step::calls(vec![call]).held(),
             Step::text("It is as it is."),
         ]);
         let mut env = model.env();
@@ -76,7 +82,7 @@ impl Bench {
             .map(|(name, value)| (name.as_str(), OsStr::new(value)))
             .collect();
         let terminal = opened(&workspace, init, &env);
-        terminal.text("# AUTHOR: run it?");
+        terminal.text(&format!("# AUTHOR: {question}"));
         terminal.key("Enter");
         terminal.wait("the mark", |s| s.contains("Flymake[0 0 1]"));
         terminal.key("M-<");
@@ -138,6 +144,36 @@ fn c_g_at_a_question_is_a_no_in_emacs() {
     bench.wait_question();
     bench.terminal.key("C-g");
     bench.is_refused("Nobody answered the question, which counts as no");
+}
+
+#[test]
+fn an_edit_outside_of_what_is_shown_of_a_narrowed_buffer_is_made_in_emacs() {
+    if !peers::have(&["emacs", "tmux"]) {
+        return;
+    }
+    let init = format!("{}(put 'narrow-to-region 'disabled nil)\n", init());
+    let file = "def load(path):\n    return path\n\n\ndef other():\n    return 1\n";
+    let edit =
+        json!({"path": "notes.py", "old_string": "return path", "new_string": "return str(path)"});
+    let bench = Bench::with(&init, file, "do it", call("e", "file_edit", edit));
+    let terminal = &bench.terminal;
+    terminal.key("C-Space");
+    terminal.key("C-p");
+    for key in ["C-x", "n", "n"] {
+        terminal.key(key);
+    }
+    terminal.wait("the rest alone", |s| {
+        s.contains("return 1") && !s.contains("def ")
+    });
+    bench.model.release();
+    bench.model.wait_for_requests(2);
+    let told = bench.model.requests()[1].results();
+    assert!(!told[0].2, "{told:?}");
+    run(terminal, "widen");
+    terminal.key("M-<");
+    terminal.wait("the edit and the answer", |s| {
+        s.contains("    return str(path)") && s.contains("# AGENT: It is as it is.")
+    });
 }
 
 #[test]
