@@ -2,8 +2,8 @@
 
 use std::ffi::OsString;
 use std::net::SocketAddr;
+use std::num::IntErrorKind;
 use std::path::PathBuf;
-use std::str::FromStr;
 
 use clap::builder::PossibleValue;
 use clap::{Parser, Subcommand, ValueEnum, ValueHint};
@@ -391,7 +391,7 @@ pub(super) enum WorkflowCommand {
         #[arg(long, value_parser = RunStatus::parse, add = offers(complete::statuses))]
         status: Option<RunStatus>,
         /// At most so many
-        #[arg(long, value_name = "N", default_value_t = RUNS, allow_hyphen_values = true, value_parser = whole::<usize>)]
+        #[arg(long, value_name = "N", default_value_t = RUNS, allow_hyphen_values = true, value_parser = whole)]
         limit: usize,
     },
     /// The rounds of a run, in pages
@@ -401,10 +401,10 @@ pub(super) enum WorkflowCommand {
         #[arg(add = offers(complete::runs))]
         run: String,
         /// Rounds before this one
-        #[arg(long, value_name = "N", allow_hyphen_values = true, value_parser = whole::<u64>)]
+        #[arg(long, value_name = "N", allow_hyphen_values = true, value_parser = round)]
         before: Option<u64>,
         /// At most so many characters
-        #[arg(long, value_name = "C", default_value_t = 8000, allow_hyphen_values = true, value_parser = whole::<usize>)]
+        #[arg(long, value_name = "C", default_value_t = 8000, allow_hyphen_values = true, value_parser = whole)]
         budget: usize,
     },
     /// One run's facts
@@ -428,7 +428,7 @@ pub(super) enum WorkflowCommand {
         #[arg(required = true)]
         words: Vec<String>,
         /// At most so many
-        #[arg(long, value_name = "N", default_value_t = HITS, allow_hyphen_values = true, value_parser = whole::<usize>)]
+        #[arg(long, value_name = "N", default_value_t = HITS, allow_hyphen_values = true, value_parser = whole)]
         limit: usize,
     },
     /// A whole run as a document
@@ -509,9 +509,22 @@ fn dollars(text: &str) -> Result<f64, String> {
     number.ok_or_else(|| String::from("give a number of US dollars above 0"))
 }
 
-fn whole<T: FromStr>(text: &str) -> Result<T, String> {
-    let number = text.parse();
-    number.map_err(|_| String::from("give a whole number, 0 or above"))
+/// Of what is larger than any, the largest: there are never so many.
+fn count(text: &str) -> Option<u64> {
+    match text.parse::<u64>() {
+        Err(error) if *error.kind() == IntErrorKind::PosOverflow => Some(u64::MAX),
+        number => number.ok(),
+    }
+}
+
+fn whole(text: &str) -> Result<usize, String> {
+    let number = count(text).map(|number| usize::try_from(number).unwrap_or(usize::MAX));
+    number.ok_or_else(|| String::from("give a whole number, 0 or above"))
+}
+
+fn round(text: &str) -> Result<u64, String> {
+    let number = count(text).filter(|number| *number > 0);
+    number.ok_or_else(|| String::from("give a whole number, 1 or above"))
 }
 
 /// How a run is exported.

@@ -4,7 +4,7 @@ use serde_json::json;
 
 use super::args::{Age, Document, WorkflowCommand};
 use super::out::{BOLD, CYAN, DIM, GREEN, RED, YELLOW};
-use super::{Cx, Outcome, Stop};
+use super::{Cx, Outcome};
 use crate::present::{self, counted, dollars, one_line};
 use crate::store::{Format, Run, RunStatus, whole_seconds};
 use crate::verbs::{facts, hit};
@@ -94,11 +94,6 @@ fn line(cx: &Cx, run: &Run) {
 }
 
 fn thread(cx: &Cx, id: &str, before: Option<u64>, budget: usize) -> Outcome {
-    if before == Some(0) {
-        return Err(Stop::Usage(String::from(
-            "rounds are numbered from 1: `--before` takes 1 or more",
-        )));
-    }
     let session = cx.session()?;
     let (workspace, run) = session.run_of(id)?;
     let format = if cx.out.json {

@@ -438,6 +438,14 @@ fn workflow_thread_pages_through_a_run() {
     assert_eq!(rounds[1]["metadata"], json!({"exit_code": 2}));
 
     postil(&workspace, &["workflow", "thread", &run, "--before", "1"]).ok();
+    // More than any run has, and than a number of the machine's holds.
+    let [some, any] = ["999999", "99999999999999999999999"].map(|number| {
+        let args = ["workflow", "thread", &run, "--before", number, "--budget"];
+        postil(&workspace, &[&args[..], &[number]].concat())
+            .ok()
+            .out
+    });
+    assert!(some.contains("[#40 ") && some == any, "{any}");
     postil(&workspace, &["workflow", "thread", "0000dead"]).refused("no run `0000dead`");
 }
 

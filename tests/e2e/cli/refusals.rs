@@ -127,6 +127,7 @@ fn a_number_that_cannot_be_is_told_with_what_it_should_be() {
     let workspace = project();
     let dollars = "give a number of US dollars above 0";
     let whole = "give a whole number, 0 or above";
+    let round = "give a whole number, 1 or above";
     for (args, option, value, says) in [
         (&["reply", "abcd"][..], "--budget", "-1", dollars),
         (&["reply", "abcd"], "--budget", "-.5", dollars),
@@ -136,7 +137,8 @@ fn a_number_that_cannot_be_is_told_with_what_it_should_be() {
         (&["reply", "abcd"], "--budget", "inf", dollars),
         (&["reply", "abcd"], "--jobs", "-1", "-1 is not in 1..=16"),
         (&["workflow", "thread", "abcd"], "--budget", "-1", whole),
-        (&["workflow", "thread", "abcd"], "--before", "-1", whole),
+        (&["workflow", "thread", "abcd"], "--before", "-1", round),
+        (&["workflow", "thread", "abcd"], "--before", "0", round),
         (&["workflow", "list"], "--limit", "-1", whole),
         (&["workflow", "list"], "--limit", "-.5", whole),
         (&["workflow", "search", "x"], "--limit", "1.5", whole),
