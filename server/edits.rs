@@ -12,6 +12,7 @@ use crate::threads::{Role, lines};
 mod back;
 mod directives;
 mod form;
+mod hazards;
 mod notebook;
 mod open;
 mod place;

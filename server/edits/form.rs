@@ -1,7 +1,8 @@
 //! How the lines of a thread are written at one place: leader, indent, delimiters, what to escape.
 
+use super::hazards::{self, Place};
 use super::{Source, directives, marker};
-use crate::comments::{Language, Leader};
+use crate::comments::Leader;
 use crate::threads::Role;
 use crate::threads::escape::{self, Hazards};
 use crate::threads::lines::{behind_mark, line_end, next_line, skip_blanks};
@@ -83,13 +84,15 @@ impl Form {
         } else {
             blanks
         };
-        Self::of_own(source, indent, open, blanks, close, row.comment.block)
+        let at = row.comment.range.start;
+        Self::of_own(source, at, indent, open, blanks, close, row.comment.block)
     }
 
-    /// Each line a comment of its own, with a language's leader.
-    pub fn with_leader(source: Source, leader: Leader, indent: &str) -> Self {
+    /// Each line a comment of its own, with a language's leader, at byte `at`.
+    pub fn with_leader(source: Source, at: usize, leader: Leader, indent: &str) -> Self {
         Self::of_own(
             source,
+            at,
             indent,
             leader.open,
             " ",
@@ -100,6 +103,7 @@ impl Form {
 
     fn of_own(
         source: Source,
+        at: usize,
         indent: &str,
         open: &str,
         blanks: &str,
@@ -123,7 +127,7 @@ impl Form {
             before: format!("{indent}{open}{blanks}"),
             empty: format!("{indent}{open}{blank}{after}"),
             after,
-            hazards: hazards(source, open, close, block),
+            hazards: hazards::of(source, Place { at, indent }, open, close, block),
             inner: block,
             inside: false,
             is_tested: is_documentation(source, open),
@@ -150,11 +154,15 @@ impl Form {
         };
         let open = part(row.comment.range.start..row.comment.range.start + row.comment.open);
         let close = part(row.comment.range.end - row.comment.close..row.comment.range.end);
+        let place = Place {
+            at: row.comment.range.start,
+            indent: "",
+        };
         Self {
             empty: before.trim_end().to_owned(),
             before,
             after: String::new(),
-            hazards: hazards(source, open, close, true),
+            hazards: hazards::of(source, place, open, close, true),
             inner: true,
             inside: true,
             is_tested: is_tested(source, row),
@@ -246,110 +254,6 @@ fn inner_prefix(text: &str, row: &Row) -> Option<String> {
 }
 
 /// The name of the text's row.
-fn name(source: Source) -> &'static str {
+pub(super) fn name(source: Source) -> &'static str {
     source.syntax.language().map_or("", |row| row.name)
-}
-
-/// What a line of a comment with these delimiters must not hold.
-fn hazards(source: Source, open: &str, close: &str, block: bool) -> Hazards {
-    let language = source.syntax.language();
-    let name = name(source);
-    let mut hazards = Hazards::default();
-    let sequences = &mut hazards.sequences;
-    if block {
-        // `*/}` of JSX ends at its first two characters.
-        let known = language.and_then(|language| {
-            language.block.iter().find(|block| {
-                open.trim_start_matches('{')
-                    .starts_with(block.open.trim_start_matches('{'))
-            })
-        });
-        for close in [
-            close.trim_end_matches('}'),
-            close,
-            known.map_or("", |block| block.close),
-        ] {
-            sequences.push(close.to_ascii_lowercase());
-        }
-        if let Some(block) = known.filter(|block| block.nests) {
-            sequences.push(block.open.to_ascii_lowercase());
-        }
-        if open.contains("/*") {
-            sequences.push("*/".into());
-        }
-        if open.starts_with("<!--") {
-            sequences.extend(["-->", "--!>"].map(String::from));
-            if !matches!(
-                name,
-                "html" | "markdown" | "vue" | "svelte" | "astro" | "php"
-            ) {
-                // XML allows no two hyphens in a comment.
-                sequences.push("--".into());
-            }
-        }
-        hazards.paired_quotes = open.starts_with("(*");
-    } else {
-        hazards.endings = vec!["\\", "??/"];
-        match name {
-            "batch" | "bat" => hazards.endings.push("^"),
-            "vb" | "vbnet" | "vba" | "basic" | "visualbasic" => hazards.endings.push(" _"),
-            _ => {}
-        }
-    }
-    let sequences = &mut hazards.sequences;
-    if name == "php" || source.text.contains("<?php") {
-        sequences.push("?>".into());
-    }
-    if matches!(
-        name,
-        "html" | "vue" | "svelte" | "astro" | "php" | "markdown" | "erb" | "ejs" | "jsp"
-    ) {
-        sequences.extend(["</script", "</style", "%>", "?>"].map(String::from));
-    }
-    if matches!(name, "java" | "groovy" | "scala") {
-        // Read before anything else (The Java Language Specification 3.3), so that it can end a comment or be an error.
-        sequences.push("\\u".into());
-    }
-    sequences.extend(inserts(source, open));
-    sequences.retain(|sequence| !sequence.is_empty());
-    hazards.brackets = match name {
-        // Counted in the comments of a body, too.
-        "tcl" => Some(['{', '}']),
-        "m4" => Some(['[', ']']),
-        _ => None,
-    };
-    hazards
-}
-
-/// What begins code of a template, which is run in the comments of the text around it, too.
-fn inserts(source: Source, open: &str) -> Vec<String> {
-    let language = source.syntax.language();
-    let template = language.and_then(Language::template);
-    let Some(template) = template else {
-        // Helm's charts are templates of YAML that nothing in their name tells. `${{` is a workflow's.
-        let is_chart = language.is_some_and(|language| language.name == "yaml")
-            && source.text.replace("${{", "").contains("{{");
-        return if is_chart {
-            vec!["{{".into()]
-        } else {
-            Vec::new()
-        };
-    };
-    // Up to where blanks and marks may follow.
-    let begins = |delimiter: &'static str| delimiter.split([' ', '~']).next().unwrap_or_default();
-    let comments = template.comments.iter().map(|(own, _)| begins(own));
-    let is_code = language.is_some_and(|language| language.name == "php") && open != "<!--";
-    if is_code || comments.clone().any(|own| open.starts_with(own)) {
-        return Vec::new();
-    }
-    let code = template.code.iter().map(|insert| begins(insert.open));
-    let mut all: Vec<String> = code
-        .chain(comments)
-        // Behind `@` stands any expression or directive.
-        .map(|opener| if opener.starts_with('@') { "@" } else { opener })
-        .map(str::to_ascii_lowercase)
-        .collect();
-    all.sort();
-    all.dedup();
-    all
 }

@@ -221,7 +221,7 @@ fn plan(source: Source, start: usize, said: &[String], style: Style, way: Way) -
         .filter(|comment| !source.syntax.is_unclosed(text, comment));
     let mut form = match around.and_then(|comment| scan::plain_row(text, &comment, at)) {
         Some(row) => Form::inside(source, &row),
-        None => Form::with_leader(source, other_leader(source, at, way.leader)?, indent),
+        None => Form::with_leader(source, at, other_leader(source, at, way.leader)?, indent),
     };
     form.hazards.everything = way.everything;
     let line_end = line_end_near(text, at);

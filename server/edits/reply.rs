@@ -330,6 +330,7 @@ impl<'a> Reply<'a> {
             0 => Form::like(self.source, head, indent),
             _ => Form::with_leader(
                 self.source,
+                place,
                 other_leader(self.source, place, leader)?,
                 indent,
             ),

@@ -145,3 +145,53 @@ fn an_answer_in_restructuredtext_includes_nothing() {
         "{text}"
     );
 }
+
+fn run(workspace: &Workspace, program: &str, args: &[&str]) -> String {
+    let mut command = Command::new(program);
+    command.args(args).current_dir(workspace.root());
+    let output = command.stdin(Stdio::null()).output();
+    let output = output.unwrap_or_else(|error| panic!("{program}: {error}"));
+    assert!(output.status.success(), "{program} {args:?}: {output:?}");
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+/// What a `define` holds and what is a recipe's is expanded by make before the shell sees a comment.
+#[test]
+fn make_runs_nothing_of_an_answer() {
+    let workspace = Workspace::new();
+    for (text, keeps) in [
+        (
+            "define rec\n\t# AUTHOR: why?\n\techo hi\nendef\nall:\n\t$(rec)\n",
+            false,
+        ),
+        (
+            "define A =\n# AUTHOR: why?\nX := 1\nendef\n$(eval $(A))\nall:\n\techo hi\n",
+            false,
+        ),
+        ("all:\n\t# AUTHOR: why?\n\techo hi\n", false),
+        ("all:\n\t# AUTHOR: why?\n\techo hi\n", true),
+        ("all:\n\techo hi # AUTHOR: why?\n", true),
+    ] {
+        let setting = if keeps {
+            "[threads]\nindentation = \"keep\"\n"
+        } else {
+            ""
+        };
+        workspace.configure(setting);
+        workspace.write("Makefile", text);
+        answer(
+            &workspace,
+            "Makefile",
+            "use $(shell touch PWNED) or $(error no)\nand $(shell touch PWNED)",
+        );
+        let said = run(&workspace, "make", &["-s"]);
+        let text = workspace.read("Makefile");
+        assert_eq!(said, "hi\n", "{text}");
+        assert!(!workspace.root().join("PWNED").exists(), "{text}");
+    }
+    // Elsewhere a comment is make's own.
+    workspace.write("Makefile", "define A\nendef\n# AUTHOR: why?\nall:\n");
+    answer(&workspace, "Makefile", "use $(CC)");
+    let text = workspace.read("Makefile");
+    assert!(text.contains("# AGENT: use $(CC)\n"), "{text}");
+}

@@ -1,0 +1,158 @@
+//! What must not stand in a comment, by its language and its place: it would end the comment, or be read or run all the same.
+
+use super::Source;
+use super::form::name;
+use crate::comments::Language;
+use crate::threads::escape::Hazards;
+
+/// Pages with scripts in them.
+const PAGES: &[&str] = &[
+    "html",
+    "vue",
+    "svelte",
+    "astro",
+    "php",
+    "markdown",
+    "erb",
+    "ejs",
+    "jsp",
+    "eex",
+    "handlebars",
+    "jinja",
+    "liquid",
+    "razor",
+    "blade",
+];
+
+/// Where the comment is to stand.
+#[derive(Clone, Copy)]
+pub(super) struct Place<'a> {
+    pub at: usize,
+    /// The blanks that stand before it.
+    pub indent: &'a str,
+}
+
+/// What a line of a comment with these delimiters must not hold.
+pub(super) fn of(source: Source, place: Place, open: &str, close: &str, block: bool) -> Hazards {
+    let language = source.syntax.language();
+    let name = name(source);
+    let mut hazards = Hazards::default();
+    let sequences = &mut hazards.sequences;
+    if block {
+        // `*/}` of JSX ends at its first two characters.
+        let known = language.and_then(|language| {
+            language.block.iter().find(|block| {
+                open.trim_start_matches('{')
+                    .starts_with(block.open.trim_start_matches('{'))
+            })
+        });
+        for close in [
+            close.trim_end_matches('}'),
+            close,
+            known.map_or("", |block| block.close),
+        ] {
+            sequences.push(close.to_ascii_lowercase());
+        }
+        if let Some(block) = known.filter(|block| block.nests) {
+            sequences.push(block.open.to_ascii_lowercase());
+        }
+        if open.contains("/*") {
+            sequences.push("*/".into());
+        }
+        if open.starts_with("<!--") {
+            sequences.extend(["-->", "--!>"].map(String::from));
+            if !matches!(
+                name,
+                "html" | "markdown" | "vue" | "svelte" | "astro" | "php"
+            ) {
+                // XML allows no two hyphens in a comment.
+                sequences.push("--".into());
+            }
+        }
+        hazards.paired_quotes = open.starts_with("(*");
+    } else {
+        hazards.endings = vec!["\\", "??/"];
+        match name {
+            "batch" | "bat" => hazards.endings.push("^"),
+            "vb" | "vbnet" | "vba" | "basic" | "visualbasic" => hazards.endings.push(" _"),
+            _ => {}
+        }
+    }
+    let sequences = &mut hazards.sequences;
+    if name == "php" || source.text.contains("<?php") {
+        sequences.push("?>".into());
+    }
+    if PAGES.contains(&name) {
+        sequences.extend(["</script", "</style", "%>", "?>"].map(String::from));
+    }
+    if matches!(name, "java" | "groovy" | "scala") {
+        // Read before anything else (The Java Language Specification 3.3), so that it can end a comment or be an error.
+        sequences.push("\\u".into());
+    }
+    if name == "makefile" && is_expanded(source.text, place) {
+        sequences.push("$".into());
+    }
+    sequences.extend(inserts(source, open));
+    sequences.retain(|sequence| !sequence.is_empty());
+    hazards.brackets = match name {
+        // Counted in the comments of a body, too.
+        "tcl" => Some(['{', '}']),
+        "m4" => Some(['[', ']']),
+        _ => None,
+    };
+    hazards
+}
+
+/// Whether make expands what it takes for a comment elsewhere: the body of a `define`, and the lines of a recipe, which
+/// are the shell's.
+fn is_expanded(text: &str, place: Place) -> bool {
+    let above = text.get(..place.at).unwrap_or_default();
+    let mut open = 0_usize;
+    for line in above.lines() {
+        let mut words = line.split_ascii_whitespace();
+        let mut word = words.next();
+        while let Some("override" | "export" | "private") = word {
+            word = words.next();
+        }
+        match word {
+            Some("define") => open += 1,
+            // Behind a tab it is a line of the body.
+            Some("endef") if !line.starts_with('\t') => open = open.saturating_sub(1),
+            _ => {}
+        }
+    }
+    open > 0 || place.indent.contains('\t')
+}
+
+/// What begins code of a template, which is run in the comments of the text around it, too.
+fn inserts(source: Source, open: &str) -> Vec<String> {
+    let language = source.syntax.language();
+    let template = language.and_then(Language::template);
+    let Some(template) = template else {
+        // Helm's charts are templates of YAML that nothing in their name tells. `${{` is a workflow's.
+        let is_chart = language.is_some_and(|language| language.name == "yaml")
+            && source.text.replace("${{", "").contains("{{");
+        return if is_chart {
+            vec!["{{".into()]
+        } else {
+            Vec::new()
+        };
+    };
+    // Up to where blanks and marks may follow.
+    let begins = |delimiter: &'static str| delimiter.split([' ', '~']).next().unwrap_or_default();
+    let comments = template.comments.iter().map(|(own, _)| begins(own));
+    let is_code = language.is_some_and(|language| language.name == "php") && open != "<!--";
+    if is_code || comments.clone().any(|own| open.starts_with(own)) {
+        return Vec::new();
+    }
+    let code = template.code.iter().map(|insert| begins(insert.open));
+    let mut all: Vec<String> = code
+        .chain(comments)
+        // Behind `@` stands any expression or directive.
+        .map(|opener| if opener.starts_with('@') { "@" } else { opener })
+        .map(str::to_ascii_lowercase)
+        .collect();
+    all.sort();
+    all.dedup();
+    all
+}
