@@ -155,6 +155,28 @@ impl Syntax {
         self.whole(text).is_none() && self.scan(text).embedded.iter().any(around)
     }
 
+    /// Whether byte `at` stands in a substitution of the shell between backquotes, which one in a comment ends, too.
+    pub(crate) fn is_in_backquotes(&self, text: &str, at: usize) -> bool {
+        if self.is_notebook() {
+            return false;
+        }
+        if let Some(part) = self.part_at(text, at) {
+            let ask = |syntax: &Self, inner: &str, start: usize| {
+                Some(syntax.is_in_backquotes(inner, at.checked_sub(start)?))
+            };
+            let inner = self.embedded.ask(self.depth, text, &part, ask);
+            return inner.unwrap_or(false);
+        }
+        let here = self.whole(text).filter(|_| self.row().name == "bash");
+        let here = here.and_then(|tree| tree::node_at(tree, at));
+        std::iter::successors(here, Node::parent).any(|node| {
+            let start = node.start_byte();
+            node.kind() == "command_substitution"
+                && start < at
+                && text.get(start..).is_some_and(|rest| rest.starts_with('`'))
+        })
+    }
+
     /// Whether byte `at` stands in a row of a Markdown table.
     pub(crate) fn is_in_table(&self, at: usize) -> bool {
         let is_table = |node: Node| node.kind().starts_with("pipe_table");

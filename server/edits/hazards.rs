@@ -92,6 +92,9 @@ pub(super) fn of(source: Source, place: Place, open: &str, close: &str, block: b
     if name == "makefile" && is_expanded(source.text, place) {
         sequences.push("$".into());
     }
+    if !block && source.syntax.is_in_backquotes(source.text, place.at) {
+        sequences.push("`".into());
+    }
     sequences.extend(inserts(source, open));
     sequences.retain(|sequence| !sequence.is_empty());
     hazards.brackets = match name {

@@ -195,3 +195,27 @@ fn make_runs_nothing_of_an_answer() {
     let text = workspace.read("Makefile");
     assert!(text.contains("# AGENT: use $(CC)\n"), "{text}");
 }
+
+/// A backquote ends a substitution between backquotes in its comments, too.
+#[test]
+fn the_shell_runs_nothing_of_an_answer() {
+    let workspace = Workspace::new();
+    for text in [
+        "x=`\n# AUTHOR: why?\necho hi\n`\necho \"$x\"\n",
+        "x=\"`\necho hi # AUTHOR: why?\n`\"\necho \"$x\"\n",
+    ] {
+        workspace.write("a.sh", text);
+        answer(
+            &workspace,
+            "a.sh",
+            "use `touch PWNED` here\nor `touch PWNED`",
+        );
+        let said = run(&workspace, "bash", &["a.sh"]);
+        let text = workspace.read("a.sh");
+        assert_eq!(said, "hi\n", "{text}");
+        assert!(!workspace.root().join("PWNED").exists(), "{text}");
+    }
+    workspace.write("a.sh", "# AUTHOR: why?\nls\n");
+    answer(&workspace, "a.sh", "use `ls`");
+    assert!(workspace.read("a.sh").contains("# AGENT: use `ls`\n"));
+}
