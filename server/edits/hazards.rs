@@ -89,6 +89,9 @@ pub(super) fn of(source: Source, place: Place, open: &str, close: &str, block: b
         // Read before anything else (The Java Language Specification 3.3), so that it can end a comment or be an error.
         sequences.push("\\u".into());
     }
+    if is_preprocessed(source, name) && !open.starts_with("/*") && open != "//" {
+        sequences.push("/*".into());
+    }
     if name == "makefile" && is_expanded(source.text, place) {
         sequences.push("$".into());
     }
@@ -104,6 +107,35 @@ pub(super) fn of(source: Source, place: Place, open: &str, close: &str, block: b
         _ => None,
     };
     hazards
+}
+
+/// Whether a text goes through the preprocessor of C before its own comments are read.
+fn is_preprocessed(source: Source, name: &str) -> bool {
+    let Source { path, text, .. } = source;
+    let ending = path.rsplit_once('.').map_or("", |(_, ending)| ending);
+    let by_name = match name {
+        "gas" => matches!(ending, "S" | "sx"),
+        "fortran" => ending.starts_with('F') || ending == "fpp",
+        "haskell" => text.lines().any(|line| {
+            let pragma = line.split_once("LANGUAGE").map(|(_, names)| names);
+            pragma.is_some_and(|names| names.contains("CPP"))
+        }),
+        _ => return false,
+    };
+    by_name || text.lines().any(is_preprocessors)
+}
+
+/// Whether a line is one of the preprocessor's.
+fn is_preprocessors(line: &str) -> bool {
+    let Some(rest) = line.strip_prefix('#') else {
+        return false;
+    };
+    let rest = rest.trim_start();
+    let word = rest.split(|c: char| !c.is_ascii_lowercase()).next();
+    matches!(
+        word,
+        Some("if" | "ifdef" | "ifndef" | "define" | "undef" | "include")
+    )
 }
 
 /// Whether make expands what it takes for a comment elsewhere: the body of a `define`, and the lines of a recipe, which

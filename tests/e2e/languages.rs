@@ -219,3 +219,50 @@ fn the_shell_runs_nothing_of_an_answer() {
     answer(&workspace, "a.sh", "use `ls`");
     assert!(workspace.read("a.sh").contains("# AGENT: use `ls`\n"));
 }
+
+#[test]
+fn an_answer_opens_no_comment_of_the_preprocessor() {
+    let workspace = Workspace::new();
+    let said = "see src/*.h and\nsrc/*.c";
+    for (file, text) in [
+        (
+            "a.S",
+            "\t.text\n# AUTHOR: why?\n\t.globl f\nf:\n\tnop\n/* end */\n",
+        ),
+        (
+            "a.F90",
+            "program a\n! AUTHOR: why?\nprint *, 1\nend program\n",
+        ),
+        (
+            "b.f90",
+            "#ifdef A\n#endif\nprogram a\n! AUTHOR: why?\nend program\n",
+        ),
+        (
+            "a.hs",
+            "{-# LANGUAGE CPP #-}\nmodule A where\n-- AUTHOR: why?\na = 1\n",
+        ),
+        (
+            "b.hs",
+            "{-# LANGUAGE CPP #-}\nmodule A where\n{- AUTHOR: why? -}\na = 1\n",
+        ),
+    ] {
+        workspace.write(file, text);
+        answer(&workspace, file, said);
+        let text = workspace.read(file);
+        assert!(text.contains("src/&#042;.h and"), "{text}");
+        assert!(text.contains("src/&#042;.c"), "{text}");
+    }
+    run(&workspace, "cc", &["-c", "-o", "a.o", "a.S"]);
+    let object = std::fs::read(workspace.path("a.o")).expect("an object");
+    let symbols = String::from_utf8_lossy(&object);
+    assert!(symbols.contains("\0f\0"), "what follows is code");
+    for (file, text) in [
+        ("c.hs", "module A where\n-- AUTHOR: why?\na = 1\n"),
+        ("c.f90", "program a\n! AUTHOR: why?\nend program\n"),
+    ] {
+        workspace.write(file, text);
+        answer(&workspace, file, said);
+        let text = workspace.read(file);
+        assert!(text.contains("src/*.c"), "{text}");
+    }
+}
