@@ -84,6 +84,10 @@ pub(super) fn of(source: Source, place: Place, open: &str, close: &str, block: b
     }
     if PAGES.contains(&name) {
         sequences.extend(["</script", "</style", "%>", "?>"].map(String::from));
+        if !open.starts_with("<!--") {
+            // With a `<script` behind it a script goes on beyond its end.
+            sequences.push("<!--".into());
+        }
     }
     if matches!(name, "java" | "groovy" | "scala") {
         // Read before anything else (The Java Language Specification 3.3), so that it can end a comment or be an error.

@@ -266,3 +266,24 @@ fn an_answer_opens_no_comment_of_the_preprocessor() {
         assert!(text.contains("src/*.c"), "{text}");
     }
 }
+
+/// Behind both a script would go on to the end of the page.
+#[test]
+fn an_answer_in_a_script_leaves_the_page_as_it_is() {
+    let workspace = Workspace::new();
+    for (file, text) in [
+        (
+            "a.html",
+            "<script>\n// AUTHOR: why?\nlet a;\n</script>\n<p>x</p>\n",
+        ),
+        (
+            "a.vue",
+            "<script>\n/* AUTHOR: why? */\nlet a;\n</script>\n<p>x</p>\n",
+        ),
+    ] {
+        workspace.write(file, text);
+        answer(&workspace, file, "use <!-- <script> and <!--");
+        let text = workspace.read(file);
+        assert!(text.contains("use <!-&#045; <script> and <!-&#045;"));
+    }
+}
