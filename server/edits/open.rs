@@ -1,7 +1,7 @@
 //! A new thread.
 
 use super::form::{Form, leader_of_unknown, other_leader};
-use super::place::{behind_blank, continues, far_word, first_allowed};
+use super::place::{behind_blank, continues, far_word, first_allowed, line_apart};
 use super::verify::{after, breaks, holds};
 use super::{Refused, Source, Style, Written, merged, notebook, said, words};
 use crate::text::Edit;
@@ -235,14 +235,20 @@ fn plan(source: Source, start: usize, said: &[String], style: Style, way: Way) -
     // Behind a last line that has no end, the new one has none either.
     let behind = at == text.len() && ends_in_a_line(text);
     let mut inserted = String::new();
-    for _ in 0..usize::from(behind) + usize::from(way.above) {
+    if behind {
         inserted.push_str(line_end);
+    }
+    if way.above {
+        inserted.push_str(&line_apart(source, line_end));
     }
     let marker = at + inserted.len() + form.before.len();
     inserted.push_str(&lines.join(line_end));
     let cursor = at + inserted.len() - form.after.len();
-    for _ in 0..usize::from(!behind) + usize::from(!behind && way.below) {
+    if !behind {
         inserted.push_str(line_end);
+        if way.below {
+            inserted.push_str(&line_apart(source, line_end));
+        }
     }
     Some(Plan {
         edit: Edit {

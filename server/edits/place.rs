@@ -54,6 +54,17 @@ pub(super) fn far_word(source: Source, start: usize) -> Option<Range<usize>> {
         .flatten()
 }
 
+/// The line that keeps two threads apart: an empty one, but in TeX, where that would end a paragraph, an empty comment.
+pub(super) fn line_apart(source: Source, line_end: &str) -> String {
+    let mark = if is_tex(source) { "%" } else { "" };
+    format!("{mark}{line_end}")
+}
+
+pub(super) fn is_tex(source: Source) -> bool {
+    let language = source.syntax.language();
+    language.is_some_and(|language| language.name == "latex")
+}
+
 /// An empty line that still belongs to what stands above it: the line behind it, where that does not.
 pub(super) fn behind_blank(source: Source, start: usize) -> usize {
     let end = line_end(source.text, start);

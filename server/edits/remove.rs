@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use super::place::{is_tex, line_apart};
 use super::verify::{After, after, conversation};
 use super::{Refused, Source, Written, merged, notebook};
 use crate::text::{Edit, apply_edits};
@@ -68,7 +69,7 @@ fn remove(
     let breaks = |after: &After| {
         source.syntax.errors(source.text) == 0 && after.syntax.errors(&after.text) > 0
     };
-    let between = separators(source.text, &gone, &kept);
+    let between = separators(source, &gone, &kept);
     if !between.is_empty() {
         let edits = merged(source.text, plan.into_iter().chain(between).collect());
         let after = after(source, &edits);
@@ -86,7 +87,7 @@ fn remove(
     let line_end = crate::threads::lines::line_end_near(source.text, near);
     let mut apart = edits.clone();
     if let Some(first) = apart.first_mut() {
-        first.text.push_str(line_end);
+        first.text.push_str(&line_apart(source, line_end));
     }
     let spaced = after(source, &apart);
     if stays(&spaced) && !breaks(&spaced) {
@@ -101,11 +102,14 @@ fn remove(
 /// The empty lines that go with these threads: those that kept them apart from each other or from the ones that stay,
 /// where without the threads there would be two of them in a row, or one would be the first or the last line of the text.
 /// One of the author's goes, too, where it stood there: nothing tells it from one that kept threads apart.
-fn separators(text: &str, gone: &[(usize, Found)], kept: &[(usize, Found)]) -> Vec<Edit> {
+fn separators(source: Source, gone: &[(usize, Found)], kept: &[(usize, Found)]) -> Vec<Edit> {
+    let text = source.text;
     let mut all: Vec<(usize, &Found, bool)> = Vec::with_capacity(gone.len() + kept.len());
     all.extend(gone.iter().map(|(at, found)| (*at, found, true)));
     all.extend(kept.iter().map(|(at, found)| (*at, found, false)));
     all.sort_by_key(|(at, ..)| *at);
+    // The empty comment that stands for an empty line.
+    let is_mark = |line: &Range<usize>| is_tex(source) && text.get(line.clone()) == Some("%");
     let mut edits = Vec::new();
     let mut rows = all.iter().peekable();
     while let Some((_, found, is_gone)) = rows.next() {
@@ -117,9 +121,11 @@ fn separators(text: &str, gone: &[(usize, Found)], kept: &[(usize, Found)]) -> V
         while let Some((_, next, is_gone)) = rows.peek()
             && let Some(empty) = next_line(text, end)
             && let Some(lines) = own_lines(text, next)
-            && next_line(text, empty) == Some(lines.start)
+            && let line = (empty..line_end(text, empty))
+            && (line.is_empty() || is_mark(&line))
+            && next_line(text, line.end) == Some(lines.start)
         {
-            between.push(empty..empty);
+            between.push(line);
             run.push(*is_gone);
             end = lines.end;
             rows.next();
@@ -127,9 +133,7 @@ fn separators(text: &str, gone: &[(usize, Found)], kept: &[(usize, Found)]) -> V
         let is_empty = |start: usize| line_end(text, start) == behind_mark(text, start);
         let ends_above =
             previous_end(text, first.start).is_none_or(|end| is_empty(line_start(text, end)));
-        if !ends_above && !next_line(text, end).is_none_or(is_empty) {
-            continue;
-        }
+        let is_between = ends_above || next_line(text, end).is_none_or(is_empty);
         // Each takes the one below it; those at the end the one above them.
         let stay = run.iter().rposition(|is_gone| !is_gone);
         for (at, line) in between.into_iter().enumerate() {
@@ -138,7 +142,7 @@ fn separators(text: &str, gone: &[(usize, Found)], kept: &[(usize, Found)]) -> V
             } else {
                 run.get(at)
             };
-            if takes == Some(&true) {
+            if takes == Some(&true) && (is_between || is_mark(&line)) {
                 edits.push(lines(text, line));
             }
         }
@@ -336,9 +340,7 @@ pub(super) fn inline(source: Source, comment: &Range<usize>) -> Edit {
     let own = text.get(comment.clone()).unwrap_or_default();
     // Blanks beside it are part of the page.
     let is_markup = own.starts_with("<!--") || own.starts_with("{/*");
-    let language = source.syntax.language();
-    let is_tex = language.is_some_and(|language| language.name == "latex");
-    if is_tex && own.starts_with('%') && left_blanks == 0 && !left.is_empty() {
+    if is_tex(source) && own.starts_with('%') && left_blanks == 0 && !left.is_empty() {
         // It keeps the line's end from being read as a blank.
         range = comment.start + 1..comment.end;
     } else if right.trim().is_empty() {

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use super::form::{Form, is_tested, other_leader};
-use super::place::{continues, first_allowed};
+use super::place::{continues, first_allowed, line_apart};
 use super::remove::{inline, lines};
 use super::verify::{conversation, reads_back};
 use super::{Refused, Source, Style, Written, merged, name_in_marker, notebook};
@@ -364,7 +364,7 @@ impl<'a> Reply<'a> {
         }
         let line_end = line_end_near(text, head.span.start);
         let mut above = if apart {
-            line_end.to_owned()
+            line_apart(self.source, line_end)
         } else {
             String::new()
         };

@@ -287,3 +287,35 @@ fn an_answer_in_a_script_leaves_the_page_as_it_is() {
         assert!(text.contains("use <!-&#045; <script> and <!-&#045;"));
     }
 }
+
+/// An empty line would begin a paragraph.
+#[test]
+fn two_threads_in_a_paragraph_of_tex_leave_it_whole() {
+    let workspace = Workspace::new();
+    let text = "a\n% AUTHOR: one\nb % AUTHOR: two\nc\n";
+    workspace.write("a.tex", text);
+    let (list, _) = postil(&workspace, &["threads", "a.tex"]);
+    let ids = [0, 1].map(|at| {
+        let id = list["threads"][at]["id"].as_str();
+        id.expect("an id").to_owned()
+    });
+    for id in &ids {
+        let (_, error) = postil(&workspace, &["respond", id, "So."]);
+        assert!(error.is_empty(), "{error}");
+    }
+    assert_eq!(
+        workspace.read("a.tex"),
+        "a\n% AUTHOR: one\n% AGENT: So.\n% AUTHOR:\n%\n% AUTHOR: two\n% AGENT: So.\n% AUTHOR:\nb\nc\n"
+    );
+    let (list, _) = postil(&workspace, &["threads", "a.tex"]);
+    assert_eq!(list["summary"]["total"], 2, "{list}");
+    postil(&workspace, &["dismiss", &ids[0]]);
+    assert_eq!(
+        workspace.read("a.tex"),
+        "a\n% AUTHOR: two\n% AGENT: So.\n% AUTHOR:\nb\nc\n"
+    );
+    workspace.write("a.tex", "a\n% AUTHOR: one\nb\n");
+    postil(&workspace, &["new", "a.tex:3", "two"]);
+    let text = workspace.read("a.tex");
+    assert_eq!(text, "a\n% AUTHOR: one\n%\n% AUTHOR: two\nb\n");
+}

@@ -169,7 +169,7 @@ pub(super) fn faults(
     if again != Ok(true) {
         return Some(format!("said again: {again:?}"));
     }
-    // Without the thread, both texts are the same, but for an empty line that keeps threads apart.
+    // Without the thread, both texts are the same, but for an empty line (in TeX, a comment) that keeps threads apart.
     let without = |file: &File, id: &str| {
         dismiss(file.source(), id).map(|written| file.after(&written).said())
     };
@@ -178,7 +178,7 @@ pub(super) fn faults(
     };
     let lines = |text: &str| {
         text.split(['\n', '\r'])
-            .filter(|line| !line.is_empty())
+            .filter(|line| !matches!(*line, "" | "%"))
             .map(str::to_owned)
             .collect::<Vec<_>>()
     };

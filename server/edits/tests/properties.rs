@@ -36,7 +36,7 @@ const HARD: &[&str] = &[
     "{{", "<%", "--%>", "=end", "=begin", "=cut", "=pod", "%}", "#}", "__END__", "</script>", "</style>",
     "<![CDATA[", "]]>", "EOF", "$$", "\"\"\"", "'''", "```", "~~~", "\\", "\\\\", "??/", "^", " _", "&", "&#047;",
     "&#0", "&amp;", ";", "\"", "'", "`", "\n", "\n\n", "\n\n\n", "\r\n", "\r", "\t", "  ", " ", "* ", "# ", "// ",
-    "-- ", "; ", "%", "!", "|", "..", "coding: latin-1", "vim: set ft=c:", "-*- mode: c -*-", "x", "so be it", "é",
+    "-- ", "; ", "%", "!", "|", "..", "$(shell ls)", "@deprecated", "coding: latin-1", "vim: set ft=c:", "-*- mode: c -*-", "x", "so be it", "é",
     "e\u{301}\u{323}", "😀", "𝒂", "👩‍👩‍👧", "שלום", "مرحبا", "\u{202e}", "\u{2066}", "\u{2069}", "\u{200f}",
     "\u{61c}", "\u{2028}", "\u{2029}", "\u{85}", "\u{a0}", "\u{3000}", "\u{feff}", "\u{200b}", "\u{ad}", "\u{b}",
     "\u{c}", "\u{1b}[31m", "\u{0}", "\u{1}", "\u{7f}", "\u{9f}", "\u{fffd}", "\u{ffff}", "\u{10ffff}", "\u{e0041}",
@@ -233,14 +233,16 @@ fn differ(
             && (a.0 == b.0 || (shared && squeezed(&a.0) == squeezed(&b.0)))
     };
     let (mut at, mut extra) = (0, 0);
-    let is_empty = |at: usize| before.get(at).is_some_and(|line| line.0.is_empty());
+    // In TeX an empty comment stands for it.
+    let is_spare = |line: &(String, String)| matches!(line.0.as_str(), "" | "%");
+    let is_empty = |at: usize| before.get(at).is_some_and(is_spare);
     for line in after {
-        while lost > 0 && is_empty(at) && !line.0.is_empty() {
+        while lost > 0 && is_empty(at) && !is_spare(line) {
             (at, lost) = (at + 1, lost - 1);
         }
         match before.get(at) {
             Some(expected) if same(expected, line) => at += 1,
-            _ if line.0.is_empty() && extra < spare => extra += 1,
+            _ if is_spare(line) && extra < spare => extra += 1,
             expected => return Some(format!("line {at} was {expected:?} and is {line:?}")),
         }
     }
