@@ -80,11 +80,28 @@ pub(super) fn add(source: Source, id: &str, said: Said, style: Style) -> Result<
     if source.syntax.notebook(source.text).is_some() {
         return notebook::add(source, id, said, style);
     }
-    let Said { role, seen, .. } = said;
     let text = super::said(said.text.unwrap_or_default());
     if text.is_empty() && said.text.is_some() {
         return Err(Refused::Empty);
     }
+    let written = put(source, id, said, &text, style);
+    if written == Err(Refused::Unreadable) && text.iter().any(String::is_empty) {
+        // An empty line ends the markup around the comment.
+        let full: Vec<String> = text.into_iter().filter(|line| !line.is_empty()).collect();
+        return put(source, id, said, &full, style);
+    }
+    written
+}
+
+/// The lines `text` as one more message.
+fn put(
+    source: Source,
+    id: &str,
+    said: Said,
+    text: &[String],
+    style: Style,
+) -> Result<Written, Refused> {
+    let Said { role, seen, .. } = said;
     let name = name_in_marker(said.name);
     let all = scan(source.path, source.text, source.syntax);
     let at = all
@@ -111,7 +128,7 @@ pub(super) fn add(source: Source, id: &str, said: Said, style: Style) -> Result<
     let before = messages.get(..since.unwrap_or(messages.len()));
     let is_tested = found.rows.first().is_some_and(|row| is_tested(source, row));
     let before = before.unwrap_or_default();
-    if stands_there(before, role, name.as_deref(), &text, is_tested) {
+    if stands_there(before, role, name.as_deref(), text, is_tested) {
         return Ok(Written::already());
     }
     let named = messages
@@ -127,7 +144,7 @@ pub(super) fn add(source: Source, id: &str, said: Said, style: Style) -> Result<
         let name = name
             .clone()
             .or_else(|| waiting.and_then(|(_, name, _)| name.clone()));
-        expected.push((role, name.clone(), super::words(&text)));
+        expected.push((role, name.clone(), super::words(text)));
         if role == Role::Agent && below.is_empty() {
             expected.push((Role::Author, None, String::new()));
         } else if role == Role::Agent {
@@ -142,7 +159,7 @@ pub(super) fn add(source: Source, id: &str, said: Said, style: Style) -> Result<
                     found,
                     role,
                     name: name.as_deref(),
-                    said: &text,
+                    said: text,
                     place,
                     everything,
                     leaves_page,

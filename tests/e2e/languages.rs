@@ -319,3 +319,21 @@ fn two_threads_in_a_paragraph_of_tex_leave_it_whole() {
     let text = workspace.read("a.tex");
     assert_eq!(text, "a\n% AUTHOR: one\n%\n% AUTHOR: two\nb\n");
 }
+
+/// In the page an empty line would end the markup that the comment stands in.
+#[test]
+fn an_answer_of_several_paragraphs_is_written_into_markup_in_markdown() {
+    let workspace = Workspace::new();
+    let text = "<div>\n<!--\nAUTHOR: why?\n-->\n<p>x</p>\n</div>\n";
+    workspace.write("a.md", text);
+    for _ in 0..2 {
+        let (list, _) = postil(&workspace, &["threads", "a.md"]);
+        let id = list["threads"][0]["id"].as_str().expect("an id").to_owned();
+        let (_, error) = postil(&workspace, &["respond", &id, "So.\n\nTwo."]);
+        assert!(error.is_empty(), "{error}");
+        assert_eq!(
+            workspace.read("a.md"),
+            "<div>\n<!--\nAUTHOR: why?\nAGENT: So.\n  Two.\nAUTHOR:\n-->\n<p>x</p>\n</div>\n"
+        );
+    }
+}
