@@ -184,6 +184,13 @@ const WORDS: &[Words] = &[
         beginnings: &["clang-format "],
         anywhere: &[],
     },
+    // The compiler marks what is documented so.
+    Words {
+        languages: &["java"],
+        leaders: &["/**", "///"],
+        beginnings: &["@deprecated"],
+        anywhere: &[],
+    },
     // Examples in documentation are compiled and run.
     Words {
         languages: &["rust"],
@@ -236,6 +243,9 @@ pub(super) fn marks(
             let mut found = words.beginnings.iter();
             marks.extend(found.find_map(|word| Some(start + word_at(rest, word)?)));
         }
+    }
+    if SCRIPTS.contains(&language) && open.starts_with("/**") {
+        marks.extend(tags(&lower));
     }
     let of_shape = match language {
         _ if !begins => None,
@@ -290,6 +300,17 @@ fn explicit_markup(rest: &str) -> Option<usize> {
     let bare = name.strip_suffix(' ').unwrap_or(name);
     let ends = behind.is_empty() || behind.starts_with([' ', '\t']);
     (ends && !bare.is_empty() && !bare.contains([' ', '\t'])).then_some(name.len() + 1)
+}
+
+/// `@deprecated`, `@type`, `@internal`: TypeScript checks by such tags, in JavaScript, too; what reads PHP
+/// (Doctrine, PHPUnit) runs by them.
+fn tags(lower: &str) -> impl Iterator<Item = usize> {
+    lower.match_indices('@').filter_map(|(at, _)| {
+        let (before, rest) = lower.split_at_checked(at)?;
+        let begins = before.is_empty() || before.ends_with([' ', '\t', '*']);
+        let is_name = |c: char| c.is_ascii_alphabetic() || matches!(c, '_' | '\\');
+        (begins && rest[1..].starts_with(is_name)).then_some(at)
+    })
 }
 
 /// `coding: utf-8`, `fileencoding=latin-1`: only where a name follows.

@@ -337,3 +337,30 @@ fn an_answer_of_several_paragraphs_is_written_into_markup_in_markdown() {
         );
     }
 }
+
+#[test]
+fn an_answer_in_documentation_has_no_tags() {
+    let workspace = Workspace::new();
+    for (file, said, expected) in [
+        ("A.java", "So.\n@deprecated", "&#064;deprecated"),
+        ("a.ts", "So.\nuse @deprecated", "use &#064;deprecated"),
+        ("a.js", "So.\n@type {string}", "&#064;type {string}"),
+        (
+            "a.php",
+            "So.\n@ORM\\Entity a@b.c",
+            "&#064;ORM\\Entity a@b.c",
+        ),
+    ] {
+        let head = if file.ends_with("php") { "<?php\n" } else { "" };
+        workspace.write(
+            file,
+            format!("{head}/**\n * AUTHOR: why?\n */\nclass A {{}}\n"),
+        );
+        answer(&workspace, file, said);
+        let text = workspace.read(file);
+        assert!(text.contains(&format!(" *   {expected}\n")), "{text}");
+    }
+    workspace.write("A.java", "// AUTHOR: why?\nclass A {}\n");
+    answer(&workspace, "A.java", "So.\n@deprecated");
+    assert!(workspace.read("A.java").contains("//   @deprecated\n"));
+}
