@@ -110,6 +110,7 @@ pub(super) fn of(source: Source, place: Place, open: &str, close: &str, block: b
         "m4" => Some(['[', ']']),
         _ => None,
     };
+    hazards.ascii = name == "python" && is_ascii(source.text);
     hazards
 }
 
@@ -161,6 +162,32 @@ fn is_expanded(text: &str, place: Place) -> bool {
         }
     }
     open > 0 || place.indent.contains('\t')
+}
+
+/// Whether a program in Python says that it is in an encoding in which other characters are errors, or others.
+fn is_ascii(text: &str) -> bool {
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+    let first = text.lines().take(2).map(str::trim_start);
+    let comments = first.take_while(|line| line.is_empty() || line.starts_with('#'));
+    let named = comments
+        .flat_map(|line| line.split("coding").skip(1))
+        .find_map(|rest| {
+            let rest = rest.strip_prefix([':', '='])?.trim_start();
+            let name = rest.split(|c: char| !c.is_ascii_alphanumeric() && !"-_.".contains(c));
+            let name = name.take(1).collect::<String>().to_ascii_lowercase();
+            (!name.is_empty()).then(|| name.replace('_', "-"))
+        });
+    named.is_some_and(|name| {
+        let is_latin = [
+            "latin-1",
+            "latin1",
+            "iso-8859-1",
+            "iso8859-1",
+            "iso-latin-1",
+        ];
+        // Each byte is a character there, so that none is an error in a comment.
+        !name.starts_with("utf") && !is_latin.contains(&name.as_str())
+    })
 }
 
 /// What begins code of a template, which is run in the comments of the text around it, too.

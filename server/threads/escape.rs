@@ -48,7 +48,11 @@ fn reference(text: &str) -> Option<(char, usize)> {
 /// What the reader undoes. An apostrophe is left out: `&#039;` is what PHP writes. Letters that have no three digits
 /// with the zero (from `d` on) begin words that a linter would heed.
 pub(crate) fn is_escapable(c: char) -> bool {
-    (c.is_ascii_punctuation() && c != '\'') || c == ' ' || matches!(c, 'd'..='z') || is_hidden(c)
+    (c.is_ascii_punctuation() && c != '\'')
+        || c == ' '
+        || matches!(c, 'd'..='z')
+        || is_hidden(c)
+        || !c.is_ascii()
 }
 
 /// What [`Hazards::sequences`] and [`Hazards::endings`] are broken at.
@@ -74,6 +78,8 @@ pub(crate) struct Hazards {
     pub paired_quotes: bool,
     /// Brackets that must come in pairs.
     pub brackets: Option<[char; 2]>,
+    /// Nothing but ASCII can stand there.
+    pub ascii: bool,
     /// Escape all punctuation: the last resort.
     pub everything: bool,
 }
@@ -123,6 +129,7 @@ pub(crate) fn encode(line: &str, hazards: &Hazards, also: &[usize]) -> String {
     let mut out = String::with_capacity(line.len());
     for (at, c) in line.char_indices() {
         let escaped = is_hidden(c)
+            || (hazards.ascii && !c.is_ascii())
             || (c == '"' && quotes)
             || (c == '{' && is_string(at))
             || (hazards.everything && c.is_ascii_punctuation() && is_escapable(c))
@@ -206,15 +213,17 @@ mod tests {
             line in "([a-c]|\\*|/|-|>|&#0|&#047;|;|\\\\|[0-9]|\u{1b}|\u{85}|é|😀|\"| |\\PC){0,24}",
             everything: bool,
             quotes: bool,
+            ascii: bool,
         ) {
             let brackets = quotes.then_some(['{', '}']);
-            let hazards = Hazards { everything, brackets, paired_quotes: quotes, ..hazards(&["*/", "-->", "--", "?>"]) };
+            let hazards = Hazards { everything, brackets, ascii, paired_quotes: quotes, ..hazards(&["*/", "-->", "--", "?>"]) };
             let written = encode(&line, &hazards, &[]);
             prop_assert_eq!(decode(&written), line);
             for sequence in &hazards.sequences {
                 prop_assert!(!written.contains(sequence.as_str()));
             }
             prop_assert!(!written.ends_with('\\'));
+            prop_assert!(!ascii || written.is_ascii());
         }
     }
 }

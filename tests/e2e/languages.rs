@@ -364,3 +364,21 @@ fn an_answer_in_documentation_has_no_tags() {
     answer(&workspace, "A.java", "So.\n@deprecated");
     assert!(workspace.read("A.java").contains("//   @deprecated\n"));
 }
+
+#[test]
+fn an_answer_is_in_the_characters_that_a_program_says_it_is_in() {
+    let workspace = Workspace::new();
+    for (coding, is_escaped) in [
+        ("# coding: ascii\n", true),
+        ("#!/usr/bin/python3\n# -*- coding: euc_jp -*-\n", true),
+        ("# coding: utf-8\n", false),
+        ("x = 0\n\n# coding: ascii\n", false),
+        ("", false),
+    ] {
+        workspace.write("a.py", format!("{coding}# AUTHOR: why?\nprint(1)\n"));
+        answer(&workspace, "a.py", "Größe — so 😀");
+        let text = workspace.read("a.py");
+        assert_eq!(text.is_ascii(), is_escaped, "{text}");
+        assert_eq!(run(&workspace, "python3", &["a.py"]), "1\n", "{text}");
+    }
+}
