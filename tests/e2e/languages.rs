@@ -382,3 +382,26 @@ fn an_answer_is_in_the_characters_that_a_program_says_it_is_in() {
         assert_eq!(run(&workspace, "python3", &["a.py"]), "1\n", "{text}");
     }
 }
+
+#[test]
+fn what_a_tool_wants_first_stays_first() {
+    let workspace = Workspace::new();
+    for (file, text) in [
+        (
+            "Package.swift",
+            "// swift-tools-version:5.5\nimport PackageDescription\n",
+        ),
+        (
+            "a.sql",
+            "--liquibase formatted sql\nCREATE TABLE a (b int);\n",
+        ),
+    ] {
+        workspace.write(file, text);
+        postil(&workspace, &["new", &format!("{file}:1"), "why?"]);
+        let (first, rest) = text.split_once('\n').expect("two lines");
+        let after = workspace.read(file);
+        assert!(after.starts_with(first), "{after}");
+        assert!(after.contains("AUTHOR: why?\n"), "{after}");
+        assert!(after.ends_with(rest), "{after}");
+    }
+}

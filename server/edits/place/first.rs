@@ -17,6 +17,10 @@ const FIRST: &[&str] = &[
     "#compdef",
     "#autoload",
     "#%module",
+    "// swift-tools-version",
+    "//swift-tools-version",
+    "--liquibase formatted sql",
+    "-- liquibase formatted sql",
 ];
 
 /// Where the first line begins that a comment may stand above; the text's end where there is none.
