@@ -120,7 +120,7 @@ fn is_preprocessed(source: Source, name: &str) -> bool {
     let ending = path.rsplit_once('.').map_or("", |(_, ending)| ending);
     let by_name = match name {
         "gas" => matches!(ending, "S" | "sx"),
-        "fortran" => ending.starts_with('F') || ending == "fpp",
+        "fortran" | "fortran-fixed" => ending.starts_with('F') || ending == "fpp",
         "haskell" => text.lines().any(|line| {
             let pragma = line.split_once("LANGUAGE").map(|(_, names)| names);
             pragma.is_some_and(|names| names.contains("CPP"))

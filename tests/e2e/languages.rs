@@ -234,6 +234,10 @@ fn an_answer_opens_no_comment_of_the_preprocessor() {
             "program a\n! AUTHOR: why?\nprint *, 1\nend program\n",
         ),
         (
+            "a.F",
+            "      program a\nC AUTHOR: why?\n      print *, 1\n      end\n",
+        ),
+        (
             "b.f90",
             "#ifdef A\n#endif\nprogram a\n! AUTHOR: why?\nend program\n",
         ),
