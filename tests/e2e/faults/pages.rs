@@ -138,10 +138,12 @@ fn fault_25_pages_have_no_gap_and_no_round_twice() {
     let output = world.ask(&["--before", "1"]);
     assert_eq!(output.status.code(), Some(0));
     assert!(output.stdout.is_empty(), "{}", shown(&output));
-    let all = world.page(&["--before", "999999"]);
-    assert_eq!(numbers(&all).last(), numbers(&world.page(&[])).last());
+    for past in ["999999", "99999999999999999999999"] {
+        let all = world.page(&["--before", past]);
+        assert_eq!(numbers(&all).last(), numbers(&world.page(&[])).last());
+    }
     assert_eq!(numbers(&world.page(&["--before", "13"])).last(), Some(&11));
-    for wrong in ["0", "-1", "x", "1.5", "99999999999999999999999"] {
+    for wrong in ["0", "-1", "x", "1.5"] {
         let output = world.ask(&[&format!("--before={wrong}")]);
         assert_eq!(output.status.code(), Some(2), "{wrong}: {}", shown(&output));
     }
