@@ -318,7 +318,7 @@ def main():
     names = [name for name in sys.argv[1:] if name != "--check"] or list(made)
     old = []
     for name in names:
-        with tempfile.TemporaryDirectory(prefix="postil-") as folder:
+        with tempfile.TemporaryDirectory(prefix="postil-", ignore_cleanup_errors=True) as folder:
             terminal = Terminal(pathlib.Path(folder))
             try:
                 shown = made[name](terminal)

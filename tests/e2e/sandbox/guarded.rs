@@ -291,7 +291,7 @@ fn attack_04_what_a_rebase_is_still_to_do_runs_nothing_of_a_commands() {
         &format!(
             "mkdir x && (cat {todo}; echo 'x touch pwned') > x/git-rebase-todo && mv .git/rebase-merge y && ln -s ../x .git/rebase-merge"
         ),
-        "rm -r .git/rebase-merge && mv y .git/rebase-merge; export EMAIL=b; git rebase --continue 2>&1; git rebase --continue 2>&1; git log --format=%s",
+        "mv .git/rebase-merge z && mv y .git/rebase-merge; export EMAIL=b; git rebase --continue 2>&1; git rebase --continue 2>&1; git log --format=%s",
         &format!(
             "git -c user.name=a -c user.email=b rebase -q -x false HEAD~1; cat {todo}; git rebase --abort"
         ),
