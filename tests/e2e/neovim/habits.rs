@@ -223,6 +223,7 @@ fn an_answer_at_the_end_of_a_file_adds_no_empty_line(program: &str) {
         nvim.keys(&format!("{keys}# AUTHOR: why?<Esc>"));
         nvim.wait_codes("pending");
         nvim.keys(":Postil reply<CR>");
+        nvim.wait_text("# AGENT: Here.");
         nvim.wait_codes("awaiting_user");
         let text = format!("{above}# AUTHOR: why?\n# AGENT: Here.\n# AUTHOR:");
         assert_eq!(nvim.text(), text);
