@@ -90,10 +90,11 @@ pub fn return_memory() {
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
 #[expect(
     unsafe_code,
-    reason = "malloc_trim(3): any thread may call it at any time, with any number"
+    reason = "malloc_trim(3), mallopt(3): take any numbers; the second is called before any thread is started"
 )]
 unsafe extern "C" {
     safe fn malloc_trim(pad: usize) -> std::ffi::c_int;
+    safe fn mallopt(what: std::ffi::c_int, value: std::ffi::c_int) -> std::ffi::c_int;
 }
 
 /// No more heaps than processors. glibc makes up to eight times as many, and what a walk of a large tree leaves in each,
@@ -107,15 +108,6 @@ pub fn share_memory() {
         let most = processors.map_or(1, |n| n.get().try_into().unwrap_or(std::ffi::c_int::MAX));
         mallopt(M_ARENA_MAX, most);
     }
-}
-
-#[cfg(all(target_os = "linux", target_env = "gnu"))]
-#[expect(
-    unsafe_code,
-    reason = "mallopt(3): takes two numbers; what it does not know it refuses"
-)]
-unsafe extern "C" {
-    safe fn mallopt(what: std::ffi::c_int, value: std::ffi::c_int) -> std::ffi::c_int;
 }
 
 /// libgit2 gets no more than so many bytes at once, in this process, from here on: what it reads of a pack may say that it

@@ -110,15 +110,8 @@ impl Syntax {
 
     /// Whether byte `at` stands in a tag of markup, between attributes, where `<!--` is read as one.
     pub(crate) fn is_in_tag(&self, text: &str, at: usize) -> bool {
-        if self.is_notebook() {
-            return false;
-        }
-        if let Some(part) = self.part_at(text, at) {
-            let ask = |syntax: &Self, inner: &str, start: usize| {
-                Some(syntax.is_in_tag(inner, at.checked_sub(start)?))
-            };
-            let inner = self.embedded.ask(self.depth, text, &part, ask);
-            return inner.unwrap_or(false);
+        if let Some(inner) = self.in_part(text, at, Self::is_in_tag) {
+            return inner;
         }
         if self.whole(text).is_none() {
             return self.is_in_scanned_tag(text, at);
@@ -126,6 +119,19 @@ impl Syntax {
         let is_tag = |node: &Node| matches!(node.kind(), "start_tag" | "self_closing_tag");
         let tag = self.around(at).find(is_tag);
         tag.is_some_and(|tag| tag.start_byte() < at)
+    }
+
+    /// What `ask` says of byte `at` in the code within this text in which it stands; `None`: it stands in none.
+    fn in_part(&self, text: &str, at: usize, ask: fn(&Self, &str, usize) -> bool) -> Option<bool> {
+        if self.is_notebook() {
+            return Some(false);
+        }
+        let part = self.part_at(text, at)?;
+        let inner = |syntax: &Self, inner: &str, start: usize| {
+            Some(ask(syntax, inner, at.checked_sub(start)?))
+        };
+        let inner = self.embedded.ask(self.depth, text, &part, inner);
+        Some(inner.unwrap_or(false))
     }
 
     /// The scanner takes a tag for a string.
@@ -157,15 +163,8 @@ impl Syntax {
 
     /// Whether byte `at` stands in a substitution of the shell between backquotes, which one in a comment ends, too.
     pub(crate) fn is_in_backquotes(&self, text: &str, at: usize) -> bool {
-        if self.is_notebook() {
-            return false;
-        }
-        if let Some(part) = self.part_at(text, at) {
-            let ask = |syntax: &Self, inner: &str, start: usize| {
-                Some(syntax.is_in_backquotes(inner, at.checked_sub(start)?))
-            };
-            let inner = self.embedded.ask(self.depth, text, &part, ask);
-            return inner.unwrap_or(false);
+        if let Some(inner) = self.in_part(text, at, Self::is_in_backquotes) {
+            return inner;
         }
         let here = self.whole(text).filter(|_| self.row().name == "bash");
         let here = here.and_then(|tree| tree::node_at(tree, at));

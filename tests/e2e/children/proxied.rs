@@ -44,7 +44,7 @@ fn log(workspace: &Workspace) -> String {
 }
 
 /// What was said to the person.
-fn told(editor: &Editor) -> Vec<String> {
+pub(super) fn told(editor: &Editor) -> Vec<String> {
     let state = editor.state();
     let said = |m: &&Value| m["method"] == "window/showMessage";
     let said = state.received.iter().filter(said);

@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 
+use super::proxied::told;
 use crate::harness::{Editor, Workspace, wait_until};
 
 const METHOD: &str = "textDocument/definition";
@@ -85,10 +86,7 @@ fn attack_03_the_servers_of_a_running_editor_end_when_what_was_trusted_has_chang
 fn why_nothing_is_found_in_a_folder_that_is_not_trusted_is_told_once() {
     let (_workspace, mut editor, name) = opened(false);
     let told = |editor: &Editor| -> Vec<String> {
-        let state = editor.state();
-        let said = |m: &&Value| m["method"] == "window/showMessage";
-        let said = state.received.iter().filter(said);
-        let said = said.map(|m| m["params"]["message"].to_string());
+        let said = told(editor).into_iter();
         said.filter(|text| text.contains("trust")).collect()
     };
     // An editor asks these by itself.

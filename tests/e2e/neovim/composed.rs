@@ -197,9 +197,7 @@ fn what_is_said_to_a_server_that_dies_is_kept(program: &str) {
         say_in_vain(&mut nvim, said);
         signal(&mut nvim, "sigkill");
         nvim.wait_note("the server ended before it answered");
-        let kept =
-            format!("text() == '{said}' and vim.bo.buftype == 'acwrite' and vim.bo.modified");
-        nvim.wait("the text", &kept);
+        nvim.wait("the text", &kept(said));
         nvim.keys(":wincmd p<CR>:Postil restart<CR>");
         nvim.wait("the server", "#vim.lsp.get_clients({ bufnr = 0 }) == 1");
         nvim.keys(":wincmd p<CR>:wq<CR>");
