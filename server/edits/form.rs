@@ -5,7 +5,7 @@ use super::{Source, directives, marker};
 use crate::comments::Leader;
 use crate::threads::Role;
 use crate::threads::escape::{self, Hazards};
-use crate::threads::lines::{behind_mark, line_end, next_line, skip_blanks};
+use crate::threads::lines::{behind_mark, behind_quotes, line_end, next_line, skip_blanks};
 use crate::threads::marker as syntax_of_marker;
 use crate::threads::scan::{Lead, Row, width};
 
@@ -35,6 +35,19 @@ pub(super) fn leader_of_unknown(source: Source) -> Option<Leader> {
         .iter()
         .any(|end| source.path.ends_with(end));
     told.or_else(|| is_text.then(|| source.syntax.leader_at(source.text, 0)))
+}
+
+/// What a line beside the one that begins at `start` begins with: the marks of the quotations that it stands in
+/// (Markdown), and with `keep` the blanks behind them.
+pub(super) fn margin(source: Source<'_>, start: usize, keep: bool) -> &str {
+    let text = source.text;
+    let first = behind_quotes(text, start, source.syntax.language());
+    let end = if keep {
+        skip_blanks(text, first)
+    } else {
+        first
+    };
+    text.get(behind_mark(text, start)..end).unwrap_or_default()
 }
 
 /// The shape of the lines.
@@ -149,7 +162,11 @@ impl Form {
             Lead::Inner(_) | Lead::Bare => part(first..row.marker.start).to_owned(),
             Lead::Open => inner_prefix(text, row).unwrap_or_else(|| {
                 // Below the marker: the lines of this block have no leader.
-                " ".repeat(width(part(first..row.marker.start)))
+                let marks = part(first..row.first);
+                format!(
+                    "{marks}{}",
+                    " ".repeat(width(part(row.first..row.marker.start)))
+                )
             }),
         };
         let open = part(row.comment.range.start..row.comment.range.start + row.comment.open);

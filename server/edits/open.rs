@@ -1,6 +1,6 @@
 //! A new thread.
 
-use super::form::{Form, leader_of_unknown, other_leader};
+use super::form::{Form, leader_of_unknown, margin, other_leader};
 use super::place::{behind_blank, continues, far_word, first_allowed, line_apart};
 use super::verify::{after, breaks, holds};
 use super::{Refused, Source, Style, Written, merged, notebook, said, words};
@@ -209,17 +209,15 @@ fn plan(source: Source, start: usize, said: &[String], style: Style, way: Way) -
         || source
             .syntax
             .indentation_counts(text, at + line.len() - line.trim_start().len());
-    let indent = if keep {
-        &line[..line.len() - line.trim_start_matches([' ', '\t']).len()]
-    } else {
-        ""
-    };
+    let indent = margin(source, at, keep);
     let around = source
         .syntax
         .comment_at(text, at)
         .filter(|comment| comment.block && comment.range.start < at)
         .filter(|comment| !source.syntax.is_unclosed(text, comment));
-    let mut form = match around.and_then(|comment| scan::plain_row(text, &comment, at)) {
+    let mut form = match around
+        .and_then(|comment| scan::plain_row(text, &comment, at, source.syntax.language()))
+    {
         Some(row) => Form::inside(source, &row),
         None => Form::with_leader(source, at, other_leader(source, at, way.leader)?, indent),
     };

@@ -7,7 +7,9 @@ use super::verify::{After, after, conversation};
 use super::{Refused, Source, Written, merged, notebook};
 use crate::text::{Edit, apply_edits};
 use crate::threads::Thread;
-use crate::threads::lines::{behind_mark, line_end, line_start, next_line, previous_end};
+use crate::threads::lines::{
+    behind_mark, behind_quotes, line_end, line_start, next_line, previous_end,
+};
 use crate::threads::scan::{Found, Lead, Row, scan};
 
 /// Removes the lines of one thread; a block comment that held nothing else goes with it.
@@ -202,8 +204,9 @@ pub(super) fn removal(source: Source, rows: &[&Row]) -> Vec<Edit> {
         } else if holds_nothing_else(text, of_comment) {
             let range =
                 line_start(text, row.comment.range.start)..line_end(text, row.comment.range.end);
+            let first = behind_quotes(text, range.start, source.syntax.language());
             let alone = text
-                .get(behind_mark(text, range.start)..row.comment.range.start)
+                .get(first..row.comment.range.start)
                 .is_some_and(|part| part.trim().is_empty())
                 && text
                     .get(row.comment.range.end..range.end)

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::form::{Form, is_tested, other_leader};
+use super::form::{Form, is_tested, margin, other_leader};
 use super::place::{continues, first_allowed, line_apart};
 use super::remove::{inline, lines};
 use super::verify::{conversation, reads_back};
@@ -337,12 +337,7 @@ impl<'a> Reply<'a> {
         let text = self.source.text;
         let head = self.found.rows.first()?;
         let place = behind_mark(text, place);
-        let code = self.text(behind_mark(text, head.span.start)..head.span.end);
-        let indent = if keep {
-            &code[..code.len() - code.trim_start_matches([' ', '\t']).len()]
-        } else {
-            ""
-        };
+        let indent = margin(self.source, head.span.start, keep);
         let form = self.form(match leader {
             0 => Form::like(self.source, head, indent),
             _ => Form::with_leader(
@@ -419,7 +414,7 @@ impl<'a> Reply<'a> {
                 .iter()
                 .filter(|row| row.is_whole() && !row.before)
             {
-                let range = behind_mark(text, row.span.start)..row.comment.range.start;
+                let range = row.first..row.comment.range.start;
                 edits.push(Edit {
                     range,
                     text: String::new(),
@@ -429,18 +424,8 @@ impl<'a> Reply<'a> {
         let line_end = line_end_near(text, last.span.start);
         let whole = marker_row.is_whole();
         let form = if whole {
-            let indent = if keep || marker_row.before {
-                let line = self
-                    .text(behind_mark(text, marker_row.span.start)..marker_row.comment.range.start);
-                &line[..line.len() - line.trim_start_matches([' ', '\t']).len()]
-            } else {
-                ""
-            };
-            self.form(Form::like(
-                self.source,
-                marker_row,
-                if keep { indent } else { "" },
-            ))
+            let indent = margin(self.source, marker_row.span.start, keep);
+            self.form(Form::like(self.source, marker_row, indent))
         } else {
             self.form(Form::inside(self.source, marker_row))
         };

@@ -1,6 +1,6 @@
 //! Other words in the place of those that the author said.
 
-use super::form::{Form, is_tested};
+use super::form::{Form, is_tested, margin};
 use super::remove::{lines, removal};
 use super::verify::{After, after, breaks, conversation, holds};
 use super::{Refused, Source, Written, merged, notebook, said, words};
@@ -130,9 +130,8 @@ impl<'a> Plan<'a> {
 
     fn form(&self, head: &Row, everything: bool) -> Form {
         let mut form = if head.is_whole() {
-            let line = self.text(behind_mark(self.source.text, head.span.start)..head.span.end);
-            let indent = line.len() - line.trim_start_matches([' ', '\t']).len();
-            Form::like(self.source, head, &line[..indent])
+            let indent = margin(self.source, head.span.start, true);
+            Form::like(self.source, head, indent)
         } else {
             Form::inside(self.source, head)
         };

@@ -7,6 +7,7 @@ mod new;
 mod notebooks;
 mod places;
 mod properties;
+mod quotes;
 mod removed;
 mod rewritten;
 

@@ -1,6 +1,6 @@
 //! The lines below a line of a thread: what continues a message, and the next line comment of a run.
 
-use super::lines::{behind_mark, line_end, next_line, previous_end, skip_blanks};
+use super::lines::{behind_quotes, line_end, next_line, previous_end, skip_blanks};
 use super::marker;
 use super::scan::{Lead, Row, row, trimmed, width};
 use crate::comments::{Comment, Syntax};
@@ -89,7 +89,7 @@ pub(super) fn continuations(text: &str, syntax: &Syntax, rows: &[Row]) -> Vec<Ro
 fn line_below(text: &str, syntax: &Syntax, head: &Row, last: &Row, start: usize) -> Option<Row> {
     let span = start..line_end(text, start);
     if last.comment.range.end > last.span.end {
-        let plain = row(text, &last.comment, span.clone())?;
+        let plain = row(text, &last.comment, span.clone(), syntax.language())?;
         let is_empty = plain.text.is_empty();
         let as_leader = match (head.lead, plain.lead) {
             (Lead::Inner(_), Lead::Inner(_)) => same_leader(text, head, &plain),
@@ -110,7 +110,7 @@ fn line_below(text: &str, syntax: &Syntax, head: &Row, last: &Row, start: usize)
         let column = if head.lead == Lead::Bare {
             head.indent
         } else {
-            width(text.get(head.span.start..head.marker.start)?)
+            width(text.get(head.first..head.marker.start)?)
         };
         let bare = without_leader(text, plain)?;
         return if !bare.text.is_empty() && bare.indent >= column + 2 {
@@ -121,7 +121,7 @@ fn line_below(text: &str, syntax: &Syntax, head: &Row, last: &Row, start: usize)
     }
     // A comment of its own with the same leader.
     let open = text.get(head.comment.range.start..head.leader.end)?;
-    let mut first = behind_mark(text, start);
+    let mut first = behind_quotes(text, start, syntax.language());
     // A leader that has its column brings its blanks.
     if !open.starts_with([' ', '\t']) {
         first = skip_blanks(text, first);
@@ -151,7 +151,7 @@ fn line_below(text: &str, syntax: &Syntax, head: &Row, last: &Row, start: usize)
     {
         return None;
     }
-    let mut row = row(text, &comment, span)?;
+    let mut row = row(text, &comment, span, syntax.language())?;
     // Documentation leaders again: they are longer than the delimiter.
     if head.leader.len() > comment.open {
         row.leader.end = row.leader.start + head.leader.len();
@@ -187,7 +187,7 @@ fn same_leader(text: &str, a: &Row, b: &Row) -> bool {
 /// The row with its leader taken for text.
 fn without_leader(text: &str, mut row: Row) -> Option<Row> {
     if let Lead::Inner(_) = row.lead {
-        let first = behind_mark(text, row.span.start);
+        let first = row.first;
         row.indent = width(text.get(first..row.leader.start)?);
         row.text = trimmed(text, row.leader.start..row.text.end.max(row.leader.end));
         row.marker = row.text.start..row.text.start;

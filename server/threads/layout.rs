@@ -18,7 +18,7 @@ pub(crate) fn blanks(text: &str, rows: &[Row]) -> Vec<Range<usize>> {
     };
     let part = |range| text.get(range).unwrap_or_default();
     let marker = |row: &Row| match (head.lead, row.lead) {
-        (Lead::Open, Lead::Bare) => width(part(head.span.start..head.marker.start)),
+        (Lead::Open, Lead::Bare) => width(part(head.first..head.marker.start)),
         _ => head.indent,
     };
     let deeper = |row: &Row| row.indent.saturating_sub(marker(row));

@@ -4,6 +4,8 @@ use std::ops::Range;
 
 use memchr::{memchr, memchr_iter, memchr2, memrchr2};
 
+use crate::comments::Language;
+
 /// Where the line that holds byte `at` begins.
 pub(crate) fn line_start(text: &str, at: usize) -> usize {
     let before = text.as_bytes().get(..at).unwrap_or_default();
@@ -41,6 +43,21 @@ pub(crate) fn behind_mark(text: &str, start: usize) -> usize {
     } else {
         start
     }
+}
+
+/// The same without the marks of the quotations that the line stands in, where `language` is Markdown (CommonMark 0.31,
+/// section 5.1).
+pub(crate) fn behind_quotes(text: &str, start: usize, language: Option<&Language>) -> usize {
+    let mut first = behind_mark(text, start);
+    if language.is_some_and(|language| language.name == "markdown") {
+        while let at = skip_blanks(text, first)
+            && text.as_bytes().get(at) == Some(&b'>')
+        {
+            // One blank behind it is part of the mark.
+            first = at + 1 + usize::from(text.as_bytes().get(at + 1) == Some(&b' '));
+        }
+    }
+    first
 }
 
 /// The end of the blanks (spaces and tabs) that begin at `at`.

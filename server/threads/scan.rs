@@ -5,7 +5,7 @@
 
 use std::ops::Range;
 
-use super::lines::{Counter, behind_mark, line_end, line_start, skip_blanks};
+use super::lines::{Counter, behind_quotes, line_end, line_start, skip_blanks};
 use super::marker::{self, Marker};
 use super::why::WhyNone;
 use super::{Message, Role, Status, Thread, below, escape, header, identity, layout};
@@ -27,6 +27,8 @@ pub(crate) enum Lead {
 pub(crate) struct Row {
     /// Bytes of the line, its end left out.
     pub span: Range<usize>,
+    /// Where what it says begins: behind a byte-order mark, and in Markdown behind the marks of quotations.
+    pub first: usize,
     pub comment: Comment,
     pub lead: Lead,
     /// Bytes from the leader's first character to its end; empty for [`Lead::Bare`].
@@ -248,7 +250,7 @@ fn marker_row(
     language: Option<&Language>,
 ) -> Option<Row> {
     let span = line_start(text, at)..line_end(text, at);
-    let mut row = row(text, comment, span)?;
+    let mut row = row(text, comment, span, language)?;
     if row.text.start != at && row.lead == Lead::Open {
         let rest = text.get(row.leader.end..at)?;
         let mark = documentation(text.get(row.leader.clone())?, rest, language);
@@ -289,13 +291,18 @@ pub(super) fn documentation(leader: &str, rest: &str, language: Option<&Language
 }
 
 /// The part of `comment` that stands on the line `span`, all of it as text.
-pub(super) fn row(text: &str, comment: &Comment, span: Range<usize>) -> Option<Row> {
+pub(super) fn row(
+    text: &str,
+    comment: &Comment,
+    span: Range<usize>,
+    language: Option<&Language>,
+) -> Option<Row> {
     let begins_here = comment.range.start >= span.start;
     let ends_here = comment.range.end <= span.end;
     if !begins_here && !comment.block {
         return None;
     }
-    let first = behind_mark(text, span.start);
+    let first = behind_quotes(text, span.start, language);
     let (lead, leader) = if begins_here {
         (
             Lead::Open,
@@ -329,6 +336,7 @@ pub(super) fn row(text: &str, comment: &Comment, span: Range<usize>) -> Option<R
     };
     Some(Row {
         span,
+        first,
         comment: comment.clone(),
         lead,
         leader,
@@ -424,16 +432,19 @@ pub(super) fn comment_text(
     at: usize,
 ) -> Option<(Range<usize>, usize)> {
     let comment = syntax.comment_at(text, at)?;
-    let row = row(text, &comment, line_start(text, at)..line_end(text, at))?;
+    let span = line_start(text, at)..line_end(text, at);
+    let row = row(text, &comment, span, syntax.language())?;
     let start = row.text.start;
     Some((row.text, start))
 }
 
 /// The line that begins at `start` inside a block comment, as a line of a thread would stand there.
-pub(crate) fn plain_row(text: &str, comment: &Comment, start: usize) -> Option<Row> {
-    row(
-        text,
-        comment,
-        line_start(text, start)..line_end(text, start),
-    )
+pub(crate) fn plain_row(
+    text: &str,
+    comment: &Comment,
+    start: usize,
+    language: Option<&Language>,
+) -> Option<Row> {
+    let span = line_start(text, start)..line_end(text, start);
+    row(text, comment, span, language)
 }
