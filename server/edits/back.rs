@@ -79,14 +79,33 @@ fn line_starts(lines: &[&str]) -> Vec<usize> {
     starts
 }
 
+/// The line end that an editor has given the last line of `after` since, which had none.
+fn end_since<'a>(after: &str, now: &'a str) -> Option<&'a str> {
+    let (lines, now_lines) = (lines(after), lines(now));
+    let (last, now_last) = (*lines.last()?, *now_lines.last()?);
+    let is_given = end_of(last).is_empty() && last != now_last;
+    is_given.then(|| line_end_near(now, 0))
+}
+
 /// The edits that take `before → after` back out of `now`, and the 1-based lines of `now` where the author
 /// has changed the same lines since and that are therefore left alone. A conversion of all line ends since is
-/// no such change: what comes back has the new ones.
+/// no such change, nor is an end that the last line got: what comes back has the new ones.
 pub fn take_back(before: &str, after: &str, now: &str) -> (Vec<Edit>, Vec<usize>) {
     let (mut before, mut after) = (Cow::from(before), Cow::from(after));
     if let Some(end) = converted(&after, now) {
         before = with_ends(&before, end).into();
         after = with_ends(&after, end).into();
+    }
+    if let Some(end) = end_since(&after, now) {
+        for text in [&mut before, &mut after] {
+            if !text.is_empty()
+                && lines(text)
+                    .last()
+                    .is_some_and(|line| end_of(line).is_empty())
+            {
+                text.to_mut().push_str(end);
+            }
+        }
     }
     let (before_lines, after_lines, now_lines) = (lines(&before), lines(&after), lines(now));
     let authors: Vec<DiffOp> = changes(&after_lines, &now_lines);
@@ -204,6 +223,15 @@ mod tests {
             "a\nb\nc\n",
             &[],
         );
+    }
+
+    #[test]
+    fn an_end_that_an_editor_gave_the_last_line_is_no_change_of_it() {
+        check("a\nb", "a\nB", "a\nB\n", "a\nb\n", &[]);
+        check("a\nb", "a\nB", "a\nB\nmine\n", "a\nb\nmine\n", &[]);
+        check("a\r\nb", "a\r\nB", "a\r\nB\r\n", "a\r\nb\r\n", &[]);
+        check("a\nb\n", "a\nB", "a\nB\n", "a\nb\n", &[]);
+        check("a\nb", "a\nB", "a\nmine\n", "a\nmine\n", &[2]);
     }
 
     #[test]
