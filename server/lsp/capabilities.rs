@@ -85,6 +85,9 @@ pub(super) struct Client {
     pub questions_take_keys: bool,
     /// Fills in the first answer to a question, which Return alone takes then: eglot.
     pub fills_in_first: bool,
+    /// Takes Return for the first answer to a question, and any other key for none, in whatever these were meant for: a
+    /// text, a prompt, a picker. Helix. What was not answered there stands at the thread.
+    pub defers_questions: bool,
     /// Sends no answer where a question is left by `C-g`: Emacs.
     pub loses_questions: bool,
     /// What an agent asks is shown as a message with buttons too: it has no place of ours for it, and a question of the
@@ -203,6 +206,7 @@ impl Client {
             questions_take_keys: !opted("reviews")
                 && name.is_some_and(|name| TAKE_KEYS.contains(&name)),
             fills_in_first: name == Some("Eglot"),
+            defers_questions: name == Some("helix"),
             loses_questions: name.is_some_and(|name| ["Eglot", "emacs"].contains(&name)),
             asks_in_messages: has("/window/showMessage")
                 && !opted("threads")

@@ -67,6 +67,11 @@ impl EditorHost {
         }
     }
 
+    fn defers_questions(&self) -> bool {
+        let server = self.server.upgrade();
+        server.is_some_and(|server| server.capabilities().defers_questions)
+    }
+
     fn answered(&self) -> MutexGuard<'_, Option<Instant>> {
         self.answered.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -198,6 +203,11 @@ impl Host for EditorHost {
     async fn show_text(&self, name: &str, text: &str) -> Option<String> {
         let server = self.server.upgrade()?;
         let uri = conversation::written(&server, name, text)?;
+        // Keys that go on there would be commands in another file: it is named instead.
+        if server.capabilities().defers_questions {
+            return conversation::file_of(&uri);
+        }
+        questions::rest(&server).await;
         let shown = timeout(SHOWN, conversation::shows(&server, &uri)).await;
         // Who does not answer may be about to.
         let is_hidden = shown == Ok(false);
@@ -211,8 +221,8 @@ impl Host for EditorHost {
 
     async fn ask(&self, question: Question) -> Option<usize> {
         let asked = self.try_to_ask(&question).await;
-        // Where none can be shown, whoever asks has another way.
-        if asked == Err(NotShown) && self.shows_questions() {
+        // Where none can be shown, whoever asks has another way; where it was put off, it was shown.
+        if asked == Err(NotShown) && self.shows_questions() && !self.defers_questions() {
             let text = format!(
                 "a question could not be shown, which counts as no: {}",
                 question.text

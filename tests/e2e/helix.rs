@@ -213,7 +213,8 @@ fn allowed(terminal: &Terminal, what: &str, fits: impl Fn(&str) -> bool) {
         keys(terminal, &["Space", "a"]);
         take(terminal, "Allow edits");
     } else {
-        terminal.key("Enter");
+        // *Not now* is chosen already.
+        keys(terminal, &["Down", "Enter"]);
     }
     terminal.wait(what, fits);
 }

@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 use tokio::time::{Instant, sleep, sleep_until, timeout};
 
 use super::super::Server;
+use super::super::capabilities::Client;
 use super::super::client::ClientError;
 use super::EditorHost;
 use crate::host::{Host, NotShown, Question};
@@ -36,7 +37,7 @@ pub(super) async fn ask(
     question: &Question,
 ) -> Result<Option<usize>, NotShown> {
     let client = server.capabilities();
-    let titles = titles(question, client.fills_in_first);
+    let titles = titles(question, First::of(client));
     let actions: Vec<Value> = titles.iter().map(|title| json!({"title": title})).collect();
     let params = json!({"type": 3, "message": visible(&question.text), "actions": actions});
     let mut again = AGAIN.iter();
@@ -45,9 +46,8 @@ pub(super) async fn ask(
         if let Some(before) = before {
             sleep_until(before + BETWEEN_QUESTIONS).await;
         }
-        if client.questions_take_keys && host.shows_questions() {
-            let mut news = server.documents.news();
-            while let Ok(Ok(())) = timeout(REST, news.changed()).await {}
+        if host.shows_questions() {
+            rest(server).await;
         }
         let asked =
             server
@@ -57,10 +57,12 @@ pub(super) async fn ask(
             Ok(answer) => {
                 *host.answered() = Some(Instant::now());
                 let title = answer.get("title").and_then(Value::as_str);
-                return Ok(question
-                    .choices
-                    .iter()
-                    .position(|choice| Some(choice.as_str()) == title));
+                let mut choices = question.choices.iter();
+                let taken = choices.position(|choice| Some(choice.as_str()) == title);
+                return match taken {
+                    None if client.defers_questions => Err(NotShown),
+                    taken => Ok(taken),
+                };
             }
             Err(ClientError::Gone) => return Ok(None),
             Err(ClientError::Unknown(_)) => {
@@ -75,16 +77,51 @@ pub(super) async fn ask(
     }
 }
 
-/// The answers in the order in which they are shown. `fills_in_first`: Return alone takes the first, and it may have
-/// been meant for the text, so that this is one by which nothing happens.
-fn titles(question: &Question, fills_in_first: bool) -> Vec<&str> {
+/// Waits until nothing was typed for a moment, where what is shown next takes the keys.
+pub(super) async fn rest(server: &Server) {
+    if server.capabilities().questions_take_keys {
+        let mut news = server.documents.news();
+        while let Ok(Ok(())) = timeout(REST, news.changed()).await {}
+    }
+}
+
+/// What stands first among the answers. Where Return alone takes the first, and may have been meant for the text, that
+/// is one by which nothing happens.
+#[derive(Clone, Copy)]
+enum First {
+    Choice,
+    No,
+    NotNow,
+}
+
+impl First {
+    fn of(client: &Client) -> Self {
+        if client.defers_questions {
+            Self::NotNow
+        } else if client.fills_in_first {
+            Self::No
+        } else {
+            Self::Choice
+        }
+    }
+}
+
+/// The answers in the order in which they are shown.
+fn titles(question: &Question, first: First) -> Vec<&str> {
     let mut titles: Vec<&str> = question.choices.iter().map(String::as_str).collect();
-    if fills_in_first {
-        let no = match question.last_is_no {
-            true => titles.pop(),
-            false => None,
-        };
-        titles.insert(0, no.unwrap_or(NOT_NOW));
+    match first {
+        First::Choice => {}
+        First::No => {
+            let no = match question.last_is_no {
+                true => titles.pop(),
+                false => None,
+            };
+            titles.insert(0, no.unwrap_or(NOT_NOW));
+        }
+        First::NotNow => {
+            titles.retain(|title| *title != NOT_NOW);
+            titles.insert(0, NOT_NOW);
+        }
     }
     titles
 }
@@ -101,8 +138,15 @@ mod tests {
             last_is_no,
         };
         let all = |last_is_no, first| titles(&question(last_is_no), first).join(" ");
-        assert_eq!(all(true, false), "Once Always Refuse");
-        assert_eq!(all(true, true), "Refuse Once Always");
-        assert_eq!(all(false, true), "Not now Once Always Refuse");
+        assert_eq!(all(true, First::Choice), "Once Always Refuse");
+        assert_eq!(all(true, First::No), "Refuse Once Always");
+        assert_eq!(all(false, First::No), "Not now Once Always Refuse");
+        assert_eq!(all(true, First::NotNow), "Not now Once Always Refuse");
+        let later = Question {
+            text: String::new(),
+            choices: ["Start", NOT_NOW].map(String::from).to_vec(),
+            last_is_no: true,
+        };
+        assert_eq!(titles(&later, First::NotNow), [NOT_NOW, "Start"]);
     }
 }

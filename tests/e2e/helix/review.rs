@@ -8,7 +8,14 @@ use crate::model::{Step, call};
 
 #[test]
 fn a_change_is_shown_and_made_when_it_is_accepted_in_helix() {
-    for program in programs() {
+    // What was meant for the text answers nothing: the question stands at the thread then. 25.01 shows none.
+    let keys_of = |program| match program {
+        "hx" => vec![None],
+        _ => vec![Some("Enter"), Some("x")],
+    };
+    let cases =
+        programs().flat_map(|program| keys_of(program).into_iter().map(move |key| (program, key)));
+    for (program, key) in cases {
         let edit = json!({"path": "notes.py", "old_string": "return path", "new_string": "return str(path)"});
         let script = vec![
             Step::calls(vec![call("r", "file_read", json!({"path": "notes.py"}))]),
@@ -25,24 +32,20 @@ fn a_change_is_shown_and_made_when_it_is_accepted_in_helix() {
         let file = config(&workspace).join("languages.toml");
         std::fs::write(file, own + "\n").expect("languages.toml");
         let (_workspace, _model, terminal) = started_in(workspace, program, script);
-        if program == "hx" {
-            terminal.wait("the question", |s| s.contains(AT_THREAD));
-            let diff = terminal.wait("where the diff is", |s| s.contains(".diff"));
-            let file = diff.split_whitespace().find(|word| word.contains(".diff"));
-            let diff = std::fs::read_to_string(file.unwrap_or_default()).expect("the diff");
-            assert!(diff.contains("+    return str(path)"), "{diff}");
-            assert!(!terminal.screen().contains("return str(path)"));
-            keys(&terminal, &["Space", "a"]);
-            take(&terminal, "Accept");
-        } else {
-            let diff = terminal.wait("the diff", |s| s.contains("+    return str(path)"));
-            assert!(diff.contains("-    return path"), "{diff}");
+        if let Some(key) = key {
             terminal.wait("the question", |s| {
-                s.contains("The agent wants to change") && s.contains("Reject")
+                s.contains("the agent wants to change") && s.contains("Reject")
             });
-            terminal.key("Enter");
-            command(&terminal, ":bc");
+            terminal.key(key);
         }
+        terminal.wait("the question", |s| s.contains(AT_THREAD));
+        let diff = terminal.wait("where the diff is", |s| s.contains(".diff"));
+        let file = diff.split_whitespace().find(|word| word.contains(".diff"));
+        let diff = std::fs::read_to_string(file.unwrap_or_default()).expect("the diff");
+        assert!(diff.contains("+    return str(path)"), "{diff}");
+        assert!(!terminal.screen().contains("return str(path)"));
+        keys(&terminal, &["Space", "a"]);
+        take(&terminal, "Accept");
         terminal.wait("the change", |s| {
             s.contains("# AGENT: A text it is.") && s.contains("    return str(path)")
         });

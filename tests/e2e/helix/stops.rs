@@ -119,7 +119,7 @@ fn a_question_is_answered_in_the_list_below_the_text() {
         terminal.wait("the list", |s| {
             s.contains("An agent asks in notes.py: Which is it?")
         });
-        keys(&terminal, &["Down", "Enter"]);
+        keys(&terminal, &["Down", "Down", "Enter"]);
         terminal.wait("the answer", |s| {
             s.contains("# AUTHOR: (b) text") && s.contains("# AGENT: Text it is.")
         });
