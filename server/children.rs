@@ -39,7 +39,7 @@ mod supervisor;
 mod toolchain;
 pub mod uri;
 
-pub use ask::{Place, marked};
+pub use ask::{About, Place, marked};
 pub use connection::INDEXING_FACTOR;
 pub use edits::{FileEdits, NoEdit};
 pub use process::{Tail, guard, launch, printable, unguard};
@@ -112,6 +112,25 @@ impl ChildError {
         )
     }
 
+    /// What was asked about a text, which was changed before it could be (LSP 3.17 §ErrorCodes).
+    pub fn modified() -> Self {
+        Self::Answered {
+            code: CONTENT_MODIFIED,
+            message: String::from("the text was changed meanwhile: ask again"),
+            data: None,
+        }
+    }
+
+    pub fn is_modified(&self) -> bool {
+        matches!(
+            self,
+            Self::Answered {
+                code: CONTENT_MODIFIED,
+                ..
+            }
+        )
+    }
+
     /// The child does not know the method.
     pub fn is_unknown_method(&self) -> bool {
         const METHOD_NOT_FOUND: i64 = -32601;
@@ -163,6 +182,9 @@ impl Default for Limits {
         }
     }
 }
+
+/// `ErrorCodes.ContentModified`
+const CONTENT_MODIFIED: i64 = -32801;
 
 /// How long a file's child is remembered before its root is looked for again, and what was seen of trusted folders.
 const REMEMBERED: Duration = Duration::from_secs(10);
@@ -392,12 +414,12 @@ impl Children {
         });
     }
 
-    /// Asks the child of `file` (its language by `language` or by the file; a folder is asked by
+    /// Asks the child of a file (its language by `language` or by the file; a folder is asked by
     /// `language` alone). Positions in `params` and in the answer count in `encoding`; the answer is the
     /// child's own JSON otherwise.
-    pub async fn request(
+    pub async fn request<'a>(
         &self,
-        file: &Path,
+        about: impl Into<About<'a>>,
         language: Option<&str>,
         method: &str,
         params: Value,
@@ -405,15 +427,15 @@ impl Children {
         cancel: &CancellationToken,
     ) -> Result<Value, ChildError> {
         let raw = self
-            .request_raw(file, language, method, params, encoding, cancel)
+            .request_raw(about, language, method, params, encoding, cancel)
             .await?;
         read_answer(method, &raw)
     }
 
     /// As [`Children::request`], the answer as text: nothing is parsed where the encodings agree.
-    pub async fn request_raw(
+    pub async fn request_raw<'a>(
         &self,
-        file: &Path,
+        about: impl Into<About<'a>>,
         language: Option<&str>,
         method: &str,
         params: Value,
@@ -421,7 +443,15 @@ impl Children {
         cancel: &CancellationToken,
     ) -> Result<Box<RawValue>, ChildError> {
         Ok(self
-            .ask(file, language, method, params, encoding, false, cancel)
+            .ask(
+                about.into(),
+                language,
+                method,
+                params,
+                encoding,
+                false,
+                cancel,
+            )
             .await?
             .answer)
     }

@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
 use super::connection::{Connection, INDEXING_FACTOR, locked};
+use super::documents::Source;
 use super::methods::{needs_index, only_reads};
 use super::positions::{self, Texts};
 use super::{ChildError, Children, read_answer, uri};
@@ -24,6 +25,38 @@ const ENDING: Duration = Duration::from_millis(500);
 /// Between two askings of a child that may not know a new document yet.
 const AGAIN: Duration = Duration::from_millis(250);
 
+const RENAME: &str = "textDocument/rename";
+
+/// What is asked about.
+#[derive(Clone, Copy)]
+pub struct About<'a> {
+    file: &'a Path,
+    /// The state of its text that the question's position counts in. Another one has another symbol there.
+    text: Option<Source>,
+}
+
+impl<'a> About<'a> {
+    /// A place in what was open as this [`crate::files::Buffer::generation`].
+    pub fn text(file: &'a Path, generation: Option<u64>) -> Self {
+        Self {
+            file,
+            text: generation.map(Source::Buffer),
+        }
+    }
+}
+
+impl<'a> From<&'a Path> for About<'a> {
+    fn from(file: &'a Path) -> Self {
+        Self { file, text: None }
+    }
+}
+
+impl<'a> From<&'a PathBuf> for About<'a> {
+    fn from(file: &'a PathBuf) -> Self {
+        file.as_path().into()
+    }
+}
+
 /// An answer, with what the child knew when it was asked.
 pub struct Exchange {
     pub answer: Box<RawValue>,
@@ -32,6 +65,7 @@ pub struct Exchange {
 
 struct Asking<'a> {
     file: &'a Path,
+    text: Option<Source>,
     method: &'a str,
     params: Value,
     encoding: Encoding,
@@ -50,7 +84,7 @@ impl Children {
     #[expect(clippy::too_many_arguments, reason = "those of `request`")]
     pub(super) async fn ask(
         &self,
-        file: &Path,
+        about: About<'_>,
         language: Option<&str>,
         method: &str,
         mut params: Value,
@@ -66,8 +100,8 @@ impl Children {
             params.shift_remove("workDoneToken");
             params.shift_remove("partialResultToken");
         }
-        let led_as = self.led_as(file);
-        let file = led_as.as_deref().unwrap_or(file);
+        let led_as = self.led_as(about.file);
+        let file = led_as.as_deref().unwrap_or(about.file);
         // A child knows each file by one name; the editor may have reached it over a link.
         for name in ["/textDocument/uri", "/item/uri"] {
             if let Some(uri) = params.pointer_mut(name) {
@@ -77,6 +111,8 @@ impl Children {
         let partial = params.get("partialResultToken").is_some();
         let mut asking = Asking {
             file,
+            // By that name it is shown what is on disk, whatever the editor has.
+            text: about.text.filter(|_| led_as.is_none()),
             method,
             params,
             encoding,
@@ -138,12 +174,14 @@ impl Children {
     ) -> Result<Exchange, ChildError> {
         let Asking {
             file,
+            text,
             method,
             encoding,
             cancel,
             timeout,
             ..
         } = *asking;
+        let text = text.map(|state| (file, state));
         if needs_index(method) {
             self.open(connection, file);
             settled(connection, asking).await?;
@@ -168,12 +206,21 @@ impl Children {
                     params.shift_remove("partialResultToken");
                 }
                 positions::convert(&mut params, &scope, encoding, child_counts, &mut texts);
-                connection.call(method, &params, timeout, cancel).await?
+                connection
+                    .call_in(text, method, &params, timeout, cancel)
+                    .await?
             } else {
                 connection
-                    .call(method, &asking.params, timeout, cancel)
+                    .call_in(text, method, &asking.params, timeout, cancel)
                     .await?
             };
+            if method == RENAME
+                && let Some((_, Source::Buffer(generation))) = text
+                && self.shared.buffers.generation(file) != Some(generation)
+            {
+                // Not every edit names the version that it is for.
+                return Err(ChildError::modified());
+            }
             if needs_index(method)
                 && !partial
                 && locked(&connection.documents).is_young()
@@ -217,21 +264,14 @@ impl Children {
         connection.sync(Some((file, &language)));
     }
 
-    fn document(&self, file: &Path) -> Option<Document> {
-        self.shared
-            .buffers
-            .get(file)
-            .map(|b| b.document)
-            .or_else(|| positions::from_disk(file).map(|(document, _)| document))
-    }
-
-    /// `textDocument` and `position` for a byte of the file's present text.
-    pub fn at(&self, file: &Path, offset: usize) -> Value {
-        let position = self
-            .document(file)
-            .map(|d| d.position(offset, Encoding::Utf8))
-            .unwrap_or_default();
-        json!({"textDocument": {"uri": uri::from_path(file)}, "position": positions::to_json(position)})
+    /// A file's text as it is now.
+    fn present(&self, file: &Path) -> Option<(Document, Source)> {
+        let open = self.shared.buffers.get(file);
+        open.map(|b| (b.document, Source::Buffer(b.generation)))
+            .or_else(|| {
+                let (document, stamp) = positions::from_disk(file)?;
+                Some((document, Source::Disk(stamp)))
+            })
     }
 
     /// The newest diagnostics of `file`, raw but with positions in UTF-8, and whether they belong to the
@@ -248,6 +288,7 @@ impl Children {
         self.open(&connection, file);
         let asking = Asking {
             file,
+            text: None,
             method: "",
             params: Value::Null,
             encoding: Encoding::Utf8,
@@ -265,7 +306,7 @@ impl Children {
         if pulls {
             let params = json!({"textDocument": {"uri": uri::from_path(file)}});
             let exchange = self
-                .patiently(file, None, "textDocument/diagnostic", params, cancel)
+                .patiently(file, None, "textDocument/diagnostic", params, None, cancel)
                 .await?;
             let report = read_answer("textDocument/diagnostic", &exchange.answer)?;
             let mut items = report

@@ -17,7 +17,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::activity::Activity;
-use super::documents::{Documents, Manner, Notice};
+use super::documents::{Documents, Manner, Notice, Source};
 use super::framing::{self, Framer};
 use super::outgoing::{Outgoing, Unsent, Weight};
 use super::{ChildError, Row, Shared, questions, uri};
@@ -240,6 +240,18 @@ impl Connection {
         timeout: Duration,
         cancel: &CancellationToken,
     ) -> Result<Box<RawValue>, ChildError> {
+        self.call_in(None, method, params, timeout, cancel).await
+    }
+
+    /// The same of a place in a document: not asked where the child was told of another state of it.
+    pub async fn call_in(
+        &self,
+        text: Option<(&Path, Source)>,
+        method: &str,
+        params: &Value,
+        timeout: Duration,
+        cancel: &CancellationToken,
+    ) -> Result<Box<RawValue>, ChildError> {
         let id = self.next.fetch_add(1, Ordering::Relaxed);
         let mut body = Vec::with_capacity(256);
         body.extend_from_slice(
@@ -271,7 +283,17 @@ impl Connection {
             id,
         };
         let heard = self.heard.load(Ordering::Relaxed);
-        if !self.send(&body, Weight::Little) {
+        let is_sent = {
+            // No change may go between the look at the text and the question.
+            let documents = locked(&self.documents);
+            if text.is_some_and(|(path, state)| !documents.is_told(path, state)) {
+                // It was not asked, and has nothing to cancel.
+                locked(&self.in_flight).waiting.remove(&id);
+                return Err(ChildError::modified());
+            }
+            self.send(&body, Weight::Little)
+        };
+        if !is_sent {
             // What waits was failed by the end of the connection, or never will be.
             return Err(self.stopped());
         }

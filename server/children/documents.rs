@@ -128,7 +128,7 @@ struct Told {
 
 /// What a document follows, and which state of it was told.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Source {
+pub enum Source {
     /// [`Buffer::generation`]
     Buffer(u64),
     Disk(Stamp),
@@ -179,6 +179,11 @@ impl Documents {
         self.told.get(path).is_some_and(|t| {
             version.is_some_and(|v| v >= t.same_since) && !self.dirty.contains(path)
         })
+    }
+
+    /// Whether this state of the file is the one that was told last.
+    pub fn is_told(&self, path: &Path, state: Source) -> bool {
+        self.told.get(path).is_some_and(|t| t.source == state)
     }
 
     /// How long what is said of a file, with no version, may still be of the text before.

@@ -10,8 +10,8 @@ use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 use tower_lsp::jsonrpc::{Error, ErrorCode, Result};
 
-use super::{Server, from_proto, hover, invalid, lifecycle, names, to_proto};
-use crate::children::{ChildError, read_answer};
+use super::{Params, Server, from_proto, hover, invalid, lifecycle, names, to_proto};
+use crate::children::{About, ChildError, read_answer};
 use crate::comments::Syntax;
 use crate::config::ProxyMode;
 use crate::host::Level;
@@ -92,19 +92,46 @@ pub(super) fn mode(session: &Session, path: &Path) -> ProxyMode {
         .unwrap_or_default()
 }
 
-pub(super) async fn request(
+/// Called in the order of the wire: the position counts in the text that the client has then.
+pub(super) fn request(
     server: Arc<Server>,
     method: String,
-    params: Value,
+    params: Params,
     cancel: CancellationToken,
-) -> Result<Answer> {
+) -> impl Future<Output = Result<Answer>> {
+    let params = params.unwrap_or_default();
+    // Where changes are held, the client's text is not known yet: then it is that of the moment in which they are not.
+    let seen = match server.documents.hold_changes() {
+        true => None,
+        false => Some(open(&server, &params)),
+    };
+    answer(server, method, params, seen, cancel)
+}
+
+/// The file that is asked about, and which state of it is open; `None`: it is not served.
+fn open(server: &Server, params: &Value) -> Result<Option<(PathBuf, Option<u64>)>> {
     let session = server.session()?;
     let uri = params
         .pointer("/textDocument/uri")
         .or_else(|| params.pointer("/item/uri"))
         .and_then(Value::as_str);
     let uri = uri.ok_or_else(|| invalid("textDocument.uri is missing"))?;
-    let Some(path) = server.fit(uri) else {
+    Ok(server.fit(uri).map(|path| {
+        let generation = session.buffers.generation(&path);
+        (path, generation)
+    }))
+}
+
+async fn answer(
+    server: Arc<Server>,
+    method: String,
+    params: Value,
+    seen: Option<Result<Option<(PathBuf, Option<u64>)>>>,
+    cancel: CancellationToken,
+) -> Result<Answer> {
+    let session = server.session()?;
+    let seen = seen.unwrap_or_else(|| open(&server, &params));
+    let Some((path, generation)) = seen? else {
         return Ok(Answer::Value(Value::Null));
     };
     lifecycle::refresh_settings(&server, session);
@@ -121,6 +148,15 @@ pub(super) async fn request(
             .ok_or_else(|| invalid("position is missing"))?;
         // A file without a view (it is gone, or binary) has no thread either.
         if let Ok(view) = session.view(&path) {
+            let now = view.buffer.as_ref().map(|buffer| buffer.generation);
+            if now != generation {
+                // Editors ask for these by themselves, and again after a change.
+                let is_by_itself = [HOVER, HIGHLIGHT].contains(&method.as_str());
+                return match is_by_itself && mode != ProxyMode::Always {
+                    true => Ok(Answer::Value(Value::Null)),
+                    false => Err(child_error(ChildError::modified())),
+                };
+            }
             let at = to_proto::document(&view).offset(position, server.capabilities().encoding);
             if let Some(thread) = thread_at(&view, at) {
                 return from_thread(&server, &method, &view, thread, at, &params, &cancel)
@@ -142,7 +178,14 @@ pub(super) async fn request(
     let encoding = server.capabilities().encoding;
     let answer = session
         .children
-        .request_raw(&path, None, &method, params, encoding, &cancel)
+        .request_raw(
+            About::text(&path, generation),
+            None,
+            &method,
+            params,
+            encoding,
+            &cancel,
+        )
         .await;
     let lacks = match &answer {
         Ok(theirs) => matches!(theirs.get(), "null" | "[]"),
@@ -385,6 +428,8 @@ async fn named(
         .map_or(0, |message| message.range.end);
     let renames = matches!(method, RENAME | PREPARE_RENAME);
     let (mut refused, mut answers) = (None, true);
+    let generation = view.buffer.as_ref().map(|buffer| buffer.generation);
+    let about = About::text(&view.path, generation);
     for occurrence in occurrences(view, name, segment, end) {
         let mut params = params.clone();
         if let Some(params) = params.as_object_mut() {
@@ -398,7 +443,7 @@ async fn named(
         }
         match session
             .children
-            .request(&view.path, None, method, params, encoding, cancel)
+            .request(about, None, method, params, encoding, cancel)
             .await
         {
             Ok(mut found) if !is_nothing(&found) => {
@@ -410,6 +455,7 @@ async fn named(
             }
             Ok(_) => {}
             Err(ChildError::Cancelled) => return Err(Error::request_cancelled()),
+            Err(error) if error.is_modified() => return Err(child_error(error)),
             Err(error) if method == PREPARE_RENAME && error.is_unknown_method() => {
                 return Ok(json!({}));
             }

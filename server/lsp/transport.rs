@@ -473,13 +473,9 @@ fn own(
         "codeAction/resolve" => value(fixes::resolve(server, params()).boxed()),
         "textDocument/willSaveWaitUntil" => value(std::future::ready(Ok(Value::Null)).boxed()),
         "workspace/textDocumentContent" => value(conversation::content(server, params()).boxed()),
-        method if navigation::takes(method) => navigation::request(
-            server,
-            method.to_owned(),
-            params().unwrap_or_default(),
-            cancel,
-        )
-        .boxed(),
+        method if navigation::takes(method) => {
+            navigation::request(server, method.to_owned(), params(), cancel).boxed()
+        }
         method => value(testing::request(&server, method, &params())?),
     })
 }

@@ -250,12 +250,17 @@ impl<'a> Asked<'a> {
         })
     }
 
-    async fn query(&self, method: &str, params: Value) -> Result<Value, String> {
+    async fn query(
+        &self,
+        method: &str,
+        params: Value,
+        offset: Option<usize>,
+    ) -> Result<Value, String> {
         let Context {
             children, cancel, ..
         } = self.cx;
         children
-            .query(&self.path, self.language, method, params, cancel)
+            .query(&self.path, self.language, method, params, offset, cancel)
             .await
             .map_err(|e| e.to_string())
     }
@@ -263,11 +268,9 @@ impl<'a> Asked<'a> {
     async fn answer(&self, input: &Input) -> Output {
         let children = &self.cx.children;
         if let Some(method) = input.action.places() {
-            let mut params = children.at(&self.path, self.offset);
-            if let Some(params) = params.as_object_mut() {
-                params.insert(String::from("context"), json!({"includeDeclaration": true}));
-            }
-            let places = children.to_places(&self.query(method, params).await?);
+            let params = json!({"context": {"includeDeclaration": true}});
+            let found = self.query(method, params, Some(self.offset)).await?;
+            let places = children.to_places(&found);
             let mut text = self.places(&places, input.action);
             if places.is_empty()
                 && let Some(trouble) = children.trouble(&self.path, self.language).await
@@ -279,7 +282,7 @@ impl<'a> Asked<'a> {
         match input.action {
             Action::Hover => {
                 let hover = self
-                    .query("textDocument/hover", children.at(&self.path, self.offset))
+                    .query("textDocument/hover", json!({}), Some(self.offset))
                     .await?;
                 let text = hover.get("contents").map(marked).unwrap_or_default();
                 let nothing = format!("Nothing is known of what stands at {}.", self.at);
@@ -294,13 +297,15 @@ impl<'a> Asked<'a> {
             }
             Action::Symbols => {
                 let params = json!({"textDocument": {"uri": uri::from_path(&self.path)}});
-                let symbols = self.query("textDocument/documentSymbol", params).await?;
+                let symbols = self
+                    .query("textDocument/documentSymbol", params, None)
+                    .await?;
                 Ok(self.symbols(&symbols, &format!("{} has no symbols.", self.at)))
             }
             Action::WorkspaceSymbol => {
                 let query = input.query.as_deref().unwrap_or_default();
                 let symbols = self
-                    .query("workspace/symbol", json!({"query": query}))
+                    .query("workspace/symbol", json!({"query": query}), None)
                     .await?;
                 Ok(self.symbols(&symbols, &format!("No symbol is named like `{query}`.")))
             }

@@ -11,9 +11,9 @@ use tokio_util::sync::CancellationToken;
 use super::super::edits::{self, FileEdits};
 use super::super::positions::{self, Texts};
 use super::super::supervisor::Child;
-use super::super::{ChildError, Children, read_answer, uri};
-use super::Exchange;
-use crate::text::{Document, Encoding};
+use super::super::{CONTENT_MODIFIED, ChildError, Children, read_answer, uri};
+use super::{About, Exchange, RENAME};
+use crate::text::{Document, Encoding, Position};
 
 /// A place in a text.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -35,29 +35,55 @@ impl Children {
         file: &Path,
         method: &str,
         params: Value,
+        offset: usize,
         cancel: &CancellationToken,
     ) -> Result<Vec<Place>, ChildError> {
-        let exchange = self.patiently(file, None, method, params, cancel).await?;
+        let exchange = self
+            .patiently(file, None, method, params, Some(offset), cancel)
+            .await?;
         let value = read_answer(method, &exchange.answer)?;
         Ok(self.read_places(&value, exchange.told))
     }
 
-    /// Asks, positions in UTF-8, and again where the child says that the content changed under it.
+    /// Asks, positions in UTF-8, and again where the content changed under it. `offset`: of a byte of the file's present
+    /// text, which is found again in a later one; `params` need say neither where nor in which file.
     pub(super) async fn patiently(
         &self,
         file: &Path,
         language: Option<&str>,
         method: &str,
         params: Value,
+        offset: Option<usize>,
         cancel: &CancellationToken,
     ) -> Result<Exchange, ChildError> {
-        const CONTENT_MODIFIED: i64 = -32801;
         const SERVER_CANCELLED: i64 = -32802;
+        let seen = offset.and_then(|_| self.present(file));
         let mut tries = 0;
         loop {
-            let params = params.clone();
+            let mut params = params.clone();
+            let mut about = About::from(file);
+            if let (Some(offset), Some(params)) = (offset, params.as_object_mut()) {
+                let mut position = Position::default();
+                if let Some((seen, _)) = &seen {
+                    let (now, state) = self.present(file).ok_or_else(ChildError::modified)?;
+                    let offset = moved(seen.text(), now.text(), offset);
+                    position = now.position(offset.ok_or_else(lost)?, Encoding::Utf8);
+                    about.text = Some(state);
+                }
+                let document = json!({"uri": uri::from_path(file)});
+                params.insert(String::from("textDocument"), document);
+                params.insert(String::from("position"), positions::to_json(position));
+            }
             let answer = self
-                .ask(file, language, method, params, Encoding::Utf8, true, cancel)
+                .ask(
+                    about,
+                    language,
+                    method,
+                    params,
+                    Encoding::Utf8,
+                    true,
+                    cancel,
+                )
                 .await;
             match answer {
                 Err(ChildError::Answered {
@@ -72,17 +98,19 @@ impl Children {
         }
     }
 
-    /// As [`Children::request`] in UTF-8, asked again where the content changed under it.
+    /// As [`Children::request`] in UTF-8, asked again where the content changed under it. With `offset` about what stands
+    /// at this byte of the file's present text, wherever that is by the time the child is asked.
     pub async fn query(
         &self,
         file: &Path,
         language: Option<&str>,
         method: &str,
         params: Value,
+        offset: Option<usize>,
         cancel: &CancellationToken,
     ) -> Result<Value, ChildError> {
         let exchange = self
-            .patiently(file, language, method, params, cancel)
+            .patiently(file, language, method, params, offset, cancel)
             .await?;
         read_answer(method, &exchange.answer)
     }
@@ -182,9 +210,8 @@ impl Children {
         offset: usize,
         cancel: &CancellationToken,
     ) -> Result<Vec<Place>, ChildError> {
-        let asked = self.at(file, offset);
-        self.places(file, "textDocument/definition", asked, cancel)
-            .await
+        let method = "textDocument/definition";
+        self.places(file, method, json!({}), offset, cancel).await
     }
 
     /// Where the name at byte `offset` is used, its declaration included.
@@ -194,11 +221,8 @@ impl Children {
         offset: usize,
         cancel: &CancellationToken,
     ) -> Result<Vec<Place>, ChildError> {
-        let mut params = self.at(file, offset);
-        if let Some(params) = params.as_object_mut() {
-            params.insert(String::from("context"), json!({"includeDeclaration": true}));
-        }
-        self.places(file, "textDocument/references", params, cancel)
+        let params = json!({"context": {"includeDeclaration": true}});
+        self.places(file, "textDocument/references", params, offset, cancel)
             .await
     }
 
@@ -208,9 +232,8 @@ impl Children {
         offset: usize,
         cancel: &CancellationToken,
     ) -> Result<Vec<Place>, ChildError> {
-        let asked = self.at(file, offset);
-        self.places(file, "textDocument/implementation", asked, cancel)
-            .await
+        let method = "textDocument/implementation";
+        self.places(file, method, json!({}), offset, cancel).await
     }
 
     /// What is known of the name at byte `offset`, as Markdown or plain text.
@@ -220,14 +243,9 @@ impl Children {
         offset: usize,
         cancel: &CancellationToken,
     ) -> Result<Option<String>, ChildError> {
+        let method = "textDocument/hover";
         let exchange = self
-            .patiently(
-                file,
-                None,
-                "textDocument/hover",
-                self.at(file, offset),
-                cancel,
-            )
+            .patiently(file, None, method, json!({}), Some(offset), cancel)
             .await?;
         let value = read_answer("textDocument/hover", &exchange.answer)?;
         let text = value.get("contents").map(marked).unwrap_or_default();
@@ -242,20 +260,41 @@ impl Children {
         new_name: &str,
         cancel: &CancellationToken,
     ) -> Result<Vec<FileEdits>, ChildError> {
-        let mut params = self.at(file, offset);
-        if let Some(params) = params.as_object_mut() {
-            params.insert(String::from("newName"), Value::from(new_name));
-        }
+        let params = json!({"newName": new_name});
         let exchange = self
-            .patiently(file, None, "textDocument/rename", params, cancel)
+            .patiently(file, None, RENAME, params, Some(offset), cancel)
             .await?;
-        let value = read_answer("textDocument/rename", &exchange.answer)?;
+        let value = read_answer(RENAME, &exchange.answer)?;
         edits::from_workspace_edit(&value, Encoding::Utf8, exchange.told, &self.shared.buffers)
             .map_err(|e| ChildError::Answered {
                 code: -32803,
                 message: e.to_string(),
                 data: None,
             })
+    }
+}
+
+/// Where a byte of `old` stands in `new`; `None` where the text around it is another one.
+fn moved(old: &str, new: &str, offset: usize) -> Option<usize> {
+    let same = |pair: &(u8, u8)| pair.0 == pair.1;
+    let before = old.bytes().zip(new.bytes()).take_while(same).count();
+    let rest = old.len().min(new.len()) - before;
+    let (ends, now) = (old.bytes().rev(), new.bytes().rev());
+    let after = ends.zip(now).take(rest).take_while(same).count();
+    // What is put in at the very place stands before it.
+    if offset >= old.len() - after {
+        return (offset + new.len()).checked_sub(old.len());
+    }
+    (offset < before).then_some(offset)
+}
+
+fn lost() -> ChildError {
+    ChildError::Answered {
+        code: CONTENT_MODIFIED,
+        message: String::from(
+            "what stood there was changed while the language server was waited for: read the file and ask again",
+        ),
+        data: None,
     }
 }
 
@@ -297,5 +336,30 @@ pub fn marked(value: &Value) -> String {
             }
         }
         _ => String::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_place_is_found_again_as_long_as_its_text_is_there() {
+        let old = "fn first() {}\nfn second() {}\nfn last() {}\n";
+        let at = old.find("second");
+        for (new, found) in [
+            (old.to_owned(), true),
+            (format!("use std::fmt;\n{old}"), true),
+            (old.replace("fn second", "fn zero() {}\nfn second"), true),
+            (old.replace("last", "a_longer_name"), true),
+            (old.replace("fn first() {}\n", ""), true),
+            (old.replace("fn second() {}\n", ""), false),
+            (String::new(), false),
+        ] {
+            let now = at.and_then(|at| moved(old, &new, at));
+            assert_eq!(now, new.find("second").filter(|_| found), "{new}");
+        }
+        assert_eq!(moved("a", "a", 1), Some(1));
+        assert_eq!(moved("a", "", 0), None);
     }
 }

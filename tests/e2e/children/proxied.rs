@@ -8,12 +8,12 @@ use serde_json::{Value, json};
 use crate::harness::{Editor, Options, Workspace, uri_of, wait_until};
 
 /// A server of `rs` files, which answers for the code too.
-fn start(workspace: &Workspace, child: &Value, more: &str) -> Editor {
+pub(super) fn start(workspace: &Workspace, child: &Value, more: &str) -> Editor {
     workspace.script_child_of("rust", "rs", child);
     configured(workspace, more)
 }
 
-fn configured(workspace: &Workspace, more: &str) -> Editor {
+pub(super) fn configured(workspace: &Workspace, more: &str) -> Editor {
     let servers = std::fs::read_to_string(workspace.config_file()).expect("settings");
     workspace.configure(&format!("{servers}\n[proxy]\nmode = 'always'\n{more}"));
     let options = Options {
@@ -24,7 +24,7 @@ fn configured(workspace: &Workspace, more: &str) -> Editor {
 }
 
 /// The parameters for byte `at` of a file's first text, which is ASCII.
-fn at(editor: &Editor, path: &str, at: usize) -> Value {
+pub(super) fn at(editor: &Editor, path: &str, at: usize) -> Value {
     let text = editor.text(path);
     let before = &text[..at];
     let column = before.len() - before.rfind('\n').map_or(0, |end| end + 1);
@@ -38,7 +38,7 @@ fn span(line: u32, start: u32, end: u32) -> Value {
     json!({"start": {"line": line, "character": start}, "end": {"line": line, "character": end}})
 }
 
-fn log(workspace: &Workspace) -> String {
+pub(super) fn log(workspace: &Workspace) -> String {
     let log = workspace.root().with_file_name("child.log");
     std::fs::read_to_string(log).unwrap_or_default()
 }

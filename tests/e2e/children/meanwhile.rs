@@ -1,0 +1,120 @@
+//! What changes while a language server is waited for: the text that was asked about.
+
+use serde_json::{Value, json};
+
+use super::bench::Bench;
+use super::proxied::{at, log, start};
+use crate::harness::{Editor, Workspace, wait_until};
+use postil::children::ChildError;
+use postil::text::apply_edits;
+
+const TEXT: &str = "def first\ndef second\nfirst second // AUTHOR: is `second` right?\n";
+const RENAME: &str = "textDocument/rename";
+const CONTENT_MODIFIED: i64 = -32801;
+
+/// A place of `second`, with what any of the methods takes.
+fn second(editor: &Editor, at_byte: usize) -> Value {
+    let mut params = at(editor, "a.rs", at_byte);
+    params["newName"] = json!("other");
+    params["context"] = json!({"includeDeclaration": true});
+    params
+}
+
+#[test]
+fn a_place_in_an_older_text_is_none_in_the_newer_one() {
+    let workspace = Workspace::new();
+    let slow = json!({"on": {"initialize": "slow"}, "slow": 1});
+    let mut editor = start(&workspace, &slow, "");
+    editor.open_text("a.rs", "rust", TEXT);
+    let in_code = TEXT.find("second").expect("there");
+    let in_thread = TEXT.rfind("second").expect("there");
+    let mut asked = Vec::new();
+    for method in ["textDocument/definition", "textDocument/references", RENAME] {
+        for place in [in_code, in_thread] {
+            let params = second(&editor, place);
+            asked.push((method, place, editor.ask(method, params)));
+        }
+    }
+    editor.splice("a.rs", 0..0, "use std::fmt;\n");
+    for (method, place, id) in asked {
+        let error = editor.answer(id).expect_err(method);
+        assert_eq!(
+            error["code"], CONTENT_MODIFIED,
+            "{method} at {place}: {error}"
+        );
+    }
+    let log = log(&workspace);
+    assert!(!log.contains(RENAME), "the child was asked: {log}");
+
+    let place = editor.text("a.rs").find("second").expect("there");
+    let params = second(&editor, place);
+    let renamed = editor.request(RENAME, params).expect("renamed");
+    let edits = &renamed["changes"][editor.uri("a.rs")];
+    assert_eq!(
+        edits[0]["range"]["start"],
+        json!({"line": 2, "character": 4})
+    );
+}
+
+#[test]
+fn a_rename_is_of_the_text_that_the_editor_has_when_it_comes() {
+    let workspace = Workspace::new();
+    let mut editor = start(&workspace, &json!({"on": {RENAME: "slow"}}), "");
+    editor.open_text("a.rs", "rust", TEXT);
+    let params = second(&editor, TEXT.find("second").expect("there"));
+    let asked = editor.ask(RENAME, params);
+    wait_until("the child is asked", || log(&workspace).contains(RENAME));
+    editor.splice("a.rs", 0..0, "use std::fmt;\n");
+    let error = editor.answer(asked).expect_err("no edit of another text");
+    assert_eq!(error["code"], CONTENT_MODIFIED, "{error}");
+}
+
+/// The change follows on the wire at once, whatever the child is at.
+#[test]
+fn a_change_right_behind_a_question_is_not_what_was_asked_about() {
+    let workspace = Workspace::new();
+    let mut editor = start(&workspace, &json!({}), "");
+    editor.open_text("a.rs", "rust", "def target\ntarget\n");
+    let place = at(&editor, "a.rs", "def target\nt".len());
+    for round in 0..100 {
+        let asked = editor.ask("textDocument/definition", place.clone());
+        editor.replace("a.rs", "\ntarget", "\nother");
+        match editor.answer(asked) {
+            // Of the text before, where `target` stood.
+            Ok(found) => assert!(found[0].is_object(), "round {round}: {found}"),
+            Err(error) => assert_eq!(error["code"], CONTENT_MODIFIED, "{error}"),
+        }
+        editor.replace("a.rs", "\nother", "\ntarget");
+    }
+}
+
+#[tokio::test]
+async fn the_agents_question_finds_its_place_again() {
+    for (after, renamed) in [
+        (
+            "new\ndef first\ndef second\n",
+            Some("new\ndef first\ndef other\n"),
+        ),
+        ("def first\n", None),
+    ] {
+        let bench = Bench::new(json!({"on": {"initialize": "slow"}}));
+        let before = "def first\ndef second\n";
+        let a = bench.open("a.scripted", "scripted", 1, before);
+        let offset = before.find("second").unwrap();
+        let change = async {
+            bench.logged("its start", |log| !log.is_empty()).await;
+            bench.change(&a, 2, after);
+        };
+        let rename = bench.children.rename(&a, offset, "other", &bench.cancel);
+        let (edits, ()) = tokio::join!(rename, change);
+        match (renamed, edits) {
+            (Some(renamed), Ok(files)) => {
+                assert_eq!(apply_edits(&files[0].text, &files[0].edits), renamed);
+            }
+            (None, Err(ChildError::Answered { message, .. })) => {
+                assert!(message.contains("ask again"), "{message}");
+            }
+            (_, edits) => panic!("{after:?}: {edits:?}"),
+        }
+    }
+}
