@@ -11,6 +11,9 @@ use super::uri;
 use crate::files::{Buffer, Buffers};
 use crate::text::{Document, Edit, Encoding};
 
+/// Of the byte order.
+const MARK: char = '\u{feff}';
+
 /// The edits of one file.
 #[derive(Clone, Debug)]
 pub struct FileEdits {
@@ -95,16 +98,27 @@ pub fn from_workspace_edit(
             return Err(NoEdit::Version(name()));
         }
         let text = document.text();
+        // A byte order mark stays the first: what is put before the first character goes behind it.
+        let first = if text.starts_with(MARK) {
+            MARK.len_utf8()
+        } else {
+            0
+        };
         let mut list = Vec::with_capacity(edits.len());
         for edit in edits {
             let range = edit
                 .get("range")
                 .and_then(|r| positions::bytes(r, &document, encoding))
+                .map(|range| range.start.max(first)..range.end.max(first))
                 .ok_or(NoEdit::Malformed)?;
             let new = edit
                 .get("newText")
                 .and_then(Value::as_str)
                 .ok_or(NoEdit::Malformed)?;
+            let new = match first != 0 && range.start == first {
+                true => new.strip_prefix(MARK).unwrap_or(new),
+                false => new,
+            };
             list.push(Edit {
                 range,
                 text: new.to_string(),
@@ -169,6 +183,22 @@ mod tests {
             read(&json!({"documentChanges": two, "changes": {}})).unwrap(),
             ["😀 eins\nzwei\n"]
         );
+    }
+
+    #[test]
+    fn a_mark_of_the_byte_order_stays_the_first() {
+        let read = |edit: Value| {
+            let told = HashMap::from([(PathBuf::from("/a"), Document::new("\u{feff}one\n", 1))]);
+            let value = json!({"changes": {"file:///a": [edit]}});
+            let files = from_workspace_edit(&value, Encoding::Utf16, told, &Arc::default());
+            let file = &files.unwrap()[0];
+            apply_edits(&file.text, &file.edits)
+        };
+        assert_eq!(read(edit(0, 0, 0, "# ")), "\u{feff}# one\n");
+        assert_eq!(read(edit(0, 1, 1, "# ")), "\u{feff}# one\n");
+        assert_eq!(read(edit(0, 0, 4, "two")), "\u{feff}two\n");
+        assert_eq!(read(edit(0, 0, 4, "\u{feff}two")), "\u{feff}two\n");
+        assert_eq!(read(edit(1, 0, 0, "two")), "\u{feff}one\ntwo");
     }
 
     #[test]

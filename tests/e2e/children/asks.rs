@@ -89,6 +89,12 @@ async fn its_edit_of_a_file_on_disk_is_made_whatever_the_name_but_not_where_the_
     for (name, before, after) in [
         (&b"caf\xe9.txt"[..], &b"text\n"[..], &b"# text\n"[..]),
         (b"latin.txt", b"caf\xe9\n", b"caf\xe9\n"),
+        // What it puts first goes behind the mark of the byte order.
+        (
+            b"marked.txt",
+            b"\xef\xbb\xbftext\n",
+            b"\xef\xbb\xbf# text\n",
+        ),
     ] {
         let folder = tempfile::tempdir().unwrap();
         let root = folder.path().canonicalize().unwrap();
