@@ -17,6 +17,10 @@ use crate::trust;
 /// Messages of one run of a child that reach a person; the rest is logged.
 const MAX_MESSAGES: usize = 5;
 
+/// Answers to a question that are shown, and characters of one.
+const MAX_ACTIONS: usize = 8;
+const MAX_TITLE: usize = 60;
+
 /// JSON-RPC's code for a method that is not known here.
 const METHOD_NOT_FOUND: i64 = -32601;
 const INVALID_PARAMS: i64 = -32602;
@@ -123,19 +127,22 @@ async fn ask(connection: &Connection, params: &Value) -> Result<Value, (i64, Str
         .and_then(Value::as_str)
         .unwrap_or_default();
     let text = format!("{}: {}", connection.row.command, printable(text, 500));
-    let actions: Vec<&Value> = params
-        .get("actions")
-        .and_then(Value::as_array)
-        .map(|a| a.iter().take(8).collect())
-        .unwrap_or_default();
+    let actions = params.get("actions").and_then(Value::as_array);
+    let actions = actions.map(Vec::as_slice).unwrap_or_default();
     if actions.is_empty() {
         message(connection, params, true);
         return Ok(Value::Null);
     }
-    let choices = actions
-        .iter()
-        .map(|a| printable(a.get("title").and_then(Value::as_str).unwrap_or("?"), 60))
-        .collect();
+    let text = match actions.len().checked_sub(MAX_ACTIONS) {
+        Some(more @ 1..) => {
+            let all = actions.len();
+            format!(
+                "{text} (Of its {all} answers the first {MAX_ACTIONS} are here; {more} cannot be chosen.)"
+            )
+        }
+        _ => text,
+    };
+    let choices = titles(actions.get(..MAX_ACTIONS).unwrap_or(actions));
     let Some(host) = connection.shared.host() else {
         return Ok(Value::Null);
     };
@@ -145,9 +152,31 @@ async fn ask(connection: &Connection, params: &Value) -> Result<Value, (i64, Str
         last_is_no: false,
     };
     tokio::select! {
-        choice = host.ask(question) => Ok(choice.and_then(|c| actions.get(c)).map_or(Value::Null, |a| (*a).clone())),
+        choice = host.ask(question) => Ok(choice.and_then(|c| actions.get(c)).cloned().unwrap_or(Value::Null)),
         () = connection.ended() => Ok(Value::Null),
     }
+}
+
+/// What a person chooses from: short, and no two alike, for an editor tells the one that was chosen by its title.
+fn titles(actions: &[Value]) -> Vec<String> {
+    let mut titles: Vec<String> = Vec::new();
+    for action in actions {
+        let title = action.get("title").and_then(Value::as_str).unwrap_or("?");
+        let count = title.chars().count();
+        // Long ones differ at their ends as often as at their beginnings.
+        let title = match count.checked_sub(MAX_TITLE) {
+            Some(1..) => {
+                let end: String = title.chars().skip(count - MAX_TITLE / 2).collect();
+                let begin = printable(title, MAX_TITLE / 2 - 1);
+                format!("{begin}{}", printable(&end, MAX_TITLE))
+            }
+            _ => printable(title, MAX_TITLE),
+        };
+        let numbered = (2..).map(|n| format!("{title} ({n})"));
+        let mut names = std::iter::once(title.clone()).chain(numbered);
+        titles.extend(names.find(|name| !titles.contains(name)));
+    }
+    titles
 }
 
 /// `window/showMessage`, `window/logMessage`
@@ -271,6 +300,36 @@ async fn apply(connection: &Arc<Connection>, label: &str, edit: &Value) -> Resul
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn no_two_answers_look_alike() {
+        let of = |all: &[&str]| {
+            let actions: Vec<Value> = all.iter().map(|title| json!({"title": title})).collect();
+            titles(&actions)
+        };
+        let long = "x".repeat(70);
+        let [a, b] = ["a", "b"].map(|end| format!("{long}{end}"));
+        let middle = format!("{}y{}", &long[..35], &long[..35]);
+        let all = of(&[&a[..], &b, &long, &middle, "Yes", "Yes", "Yes (2)", "no\n"]);
+        let x = |n: usize| "x".repeat(n);
+        assert_eq!(
+            all,
+            [
+                format!("{}…{}a", x(29), x(29)),
+                format!("{}…{}b", x(29), x(29)),
+                format!("{}…{}", x(29), x(30)),
+                format!("{}…{} (2)", x(29), x(30)),
+                String::from("Yes"),
+                String::from("Yes (2)"),
+                String::from("Yes (2) (2)"),
+                String::from("no "),
+            ]
+        );
+        assert!(
+            all.iter()
+                .all(|title| title.chars().count() <= MAX_TITLE + 4)
+        );
+    }
 
     #[test]
     fn a_section_is_found_with_and_without_the_servers_name() {

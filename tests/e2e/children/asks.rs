@@ -5,6 +5,8 @@ use std::path::Path;
 use serde_json::{Value, json};
 
 use super::bench::{Bench, limits, row, uri};
+use super::proxied::{at, start};
+use crate::harness::Workspace;
 
 #[tokio::test]
 async fn its_questions_are_answered_once_each() {
@@ -112,4 +114,32 @@ async fn its_edit_of_a_file_on_disk_is_made_whatever_the_name_but_not_where_the_
         assert_eq!(answer["applied"], before != after, "{answer}");
         assert_eq!(std::fs::read(&target).unwrap(), after, "{answer}");
     }
+}
+
+#[test]
+fn the_answer_that_a_person_chose_is_the_one_that_it_gets() {
+    let workspace = Workspace::new();
+    let long = "x".repeat(70);
+    let mut actions: Vec<Value> = (0..8)
+        .map(|n| json!({"title": format!("no {n}")}))
+        .collect();
+    actions.insert(0, json!({"title": format!("{long}a")}));
+    actions.insert(1, json!({"title": format!("{long}b"), "kept": 2}));
+    let asks = json!({
+        "on": {"textDocument/definition": "ask"},
+        "target": uri(&workspace.path("b.rs")),
+        "others": [],
+        "actions": actions,
+    });
+    let mut editor = start(&workspace, &asks, "");
+    editor.open_text("a.rs", "rust", "def first\n");
+    let x = "x".repeat(29);
+    editor.state().choices.push(format!("{x}…{x}b"));
+    let place = at(&editor, "a.rs", 5);
+    let answers = editor.request("textDocument/definition", place);
+    let answers = answers.expect("answers");
+    assert_eq!(answers[4]["result"], actions[1], "{answers}");
+    let question = editor.wait_message("window/showMessageRequest", |_| true);
+    let said = question["message"].as_str().unwrap_or_default();
+    assert!(said.contains("10 answers the first 8"), "{said}");
 }
