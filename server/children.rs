@@ -188,6 +188,8 @@ const CONTENT_MODIFIED: i64 = -32801;
 
 /// How long a file's child is remembered before its root is looked for again, and what was seen of trusted folders.
 const REMEMBERED: Duration = Duration::from_secs(10);
+/// New names that are kept until children are told of them.
+const MAX_MADE: usize = 10_000;
 /// How long what is missing stays missing.
 const MISSING: Duration = Duration::from_secs(30);
 
@@ -314,6 +316,8 @@ pub struct Children {
     found: Mutex<HashMap<(PathBuf, Option<String>), Found>>,
     /// Files outside of all trusted folders: who led there, and by which name.
     led: Mutex<HashMap<PathBuf, (Arc<Child>, PathBuf)>>,
+    /// Files that are new by their names, of which children were not told yet.
+    made: Mutex<HashSet<PathBuf>>,
     /// rustup's stand-ins, and when each was found to have nothing behind it.
     absent: Mutex<HashMap<PathBuf, Instant>>,
     /// `proxy.mode = "off"`
@@ -347,6 +351,7 @@ impl Children {
             children: Mutex::default(),
             found: Mutex::default(),
             led: Mutex::default(),
+            made: Mutex::default(),
             absent: Mutex::default(),
             off: AtomicBool::new(false),
         })
@@ -483,13 +488,32 @@ impl Children {
         }
     }
 
+    /// Files that [`Children::disk_changed`] is about to tell of are new by their names: one that was moved is as old as
+    /// before.
+    pub fn made(&self, paths: impl IntoIterator<Item = PathBuf>) {
+        let mut made = locked(&self.made);
+        made.extend(paths);
+        if made.len() > MAX_MADE {
+            made.clear();
+        }
+    }
+
     /// Files were made, changed or deleted on disk, by whomever.
     pub fn disk_changed(&self, paths: &[PathBuf]) {
+        let is_new: Vec<bool> = {
+            let mut made = locked(&self.made);
+            paths.iter().map(|path| made.remove(path)).collect()
+        };
         for (child, connection) in self.live() {
-            let mine = paths.iter().filter(|p| p.starts_with(&child.key.root));
-            let changes: Vec<Value> = mine
-                .clone()
-                .map(|p| json!({"uri": uri::from_path(p), "type": connection.change_of(p)}))
+            let root = &child.key.root;
+            let mine = paths.iter().filter(|p| p.starts_with(root));
+            let changes: Vec<Value> = paths
+                .iter()
+                .zip(&is_new)
+                .filter(|(p, _)| p.starts_with(root))
+                .map(|(p, is_new)| {
+                    json!({"uri": uri::from_path(p), "type": connection.change_of(p, *is_new)})
+                })
                 .collect();
             if !changes.is_empty() {
                 mine.for_each(|p| connection.touch(p));

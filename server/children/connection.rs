@@ -366,8 +366,8 @@ impl Connection {
     }
 
     /// What happened to a file on disk, as `FileChangeType` (LSP 3.17 §FileEvent). Some servers look for new files
-    /// only when they are told of one.
-    pub fn change_of(&self, path: &Path) -> u8 {
+    /// only when they are told of one. `is_new`: somebody who saw it being made says so.
+    pub fn change_of(&self, path: &Path, is_new: bool) -> u8 {
         const CREATED: u8 = 1;
         const CHANGED: u8 = 2;
         const DELETED: u8 = 3;
@@ -376,7 +376,7 @@ impl Connection {
             made.remove(path);
             return DELETED;
         };
-        let is_new = found.created().is_ok_and(|at| at >= self.began);
+        let is_new = is_new || found.created().is_ok_and(|at| at >= self.began);
         match is_new && made.len() < MAX_MADE && made.insert(path.to_path_buf()) {
             true => CREATED,
             false => CHANGED,

@@ -36,6 +36,8 @@ const REST: Duration = Duration::from_millis(2);
 pub struct News {
     /// Files and folders that were made, changed or removed, the index of git among them.
     pub paths: HashSet<PathBuf>,
+    /// Those of them that were made, or moved to this name.
+    pub made: HashSet<PathBuf>,
     /// More than that: events were lost, or cannot be had.
     pub all: bool,
     /// Why not everything is watched, in words for a person; said once.
@@ -386,6 +388,10 @@ impl Watching {
             event.kind,
             EventKind::Remove(_) | EventKind::Modify(ModifyKind::Name(_))
         );
+        let is_made = matches!(
+            event.kind,
+            EventKind::Create(_) | EventKind::Modify(ModifyKind::Name(_))
+        );
         for path in event.paths {
             let beside = |(folder, _): &&(PathBuf, PathBuf)| path.parent() == Some(folder);
             if self.git.iter().any(|file| beside(&file)) {
@@ -415,6 +421,9 @@ impl Watching {
             // A new folder may have its files already.
             if may_be_folder && path.symlink_metadata().is_ok_and(|data| data.is_dir()) {
                 self.add_new(&path);
+            }
+            if is_made {
+                news.made.insert(path.clone());
             }
             news.paths.insert(path);
         }

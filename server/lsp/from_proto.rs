@@ -55,6 +55,16 @@ pub(super) fn files(params: &Value) -> Vec<PathBuf> {
         .collect()
 }
 
+/// Those of them that were made (LSP 3.17 §FileChangeType).
+pub(super) fn made(params: &Value) -> Vec<PathBuf> {
+    const CREATED: u64 = 1;
+    let changes = params.get("changes").and_then(Value::as_array);
+    let is_made = |change: &&Value| change.get("type").and_then(Value::as_u64) == Some(CREATED);
+    let made = changes.into_iter().flatten().filter(is_made);
+    made.filter_map(|change| named(change.get("uri")?.as_str()?))
+        .collect()
+}
+
 /// The same from the text of a message that tells of thousands: to make a value of each takes several times as long.
 /// `None`: another message, or one that is not as the protocol has it.
 pub(super) fn many_files(message: &[u8]) -> Option<Vec<PathBuf>> {

@@ -209,7 +209,13 @@ pub(super) fn notification(server: &Arc<Server>, method: &str, params: Value) ->
         "initialized" => initialized(server),
         "workspace/didChangeConfiguration" => configuration_changed(server, params),
         "workspace/didChangeWorkspaceFolders" => folders_changed(server, &params),
-        "workspace/didChangeWatchedFiles" => files_changed(server, from_proto::files(&params)),
+        "workspace/didChangeWatchedFiles" => {
+            files_changed(
+                server,
+                from_proto::files(&params),
+                from_proto::made(&params),
+            );
+        }
         "workspace/didRenameFiles" => files_renamed(server, &params),
         "window/workDoneProgress/cancel" => cancel_progress(server, &params),
         "postil/didChangeTrust" => trust_changed(server, &params),
@@ -451,16 +457,20 @@ fn folders_changed(server: &Arc<Server>, params: &Value) {
     });
 }
 
-/// `paths`: as the client names them.
-pub(super) fn files_changed(server: &Arc<Server>, paths: Vec<PathBuf>) {
+/// `paths`, `made` of them: as the client names them.
+pub(super) fn files_changed(server: &Arc<Server>, paths: Vec<PathBuf>, made: Vec<PathBuf>) {
     let watched = server.clone();
     let is_storm = paths.len() > STORM;
     let tell = move || {
         // The whole tree is looked at then, links with it.
-        let mut paths = match is_storm {
+        let resolved = |paths: Vec<PathBuf>| match is_storm {
             true => os::resolved_folders(paths),
             false => os::resolved_all(paths),
         };
+        if let Some(session) = watched.session.get() {
+            session.children.made(resolved(made));
+        }
+        let mut paths = resolved(paths);
         // git's own files are no text of the author's; its index says what it tracks.
         paths.retain(|path| {
             path.file_name().is_some_and(|name| name == "index")

@@ -167,7 +167,8 @@ impl Adapter {
             && let Some(files) = from_proto::many_files(body)
         {
             guarded("workspace/didChangeWatchedFiles", || {
-                lifecycle::files_changed(&self.server, files);
+                // What was made among so many, children see by its age.
+                lifecycle::files_changed(&self.server, files, Vec::new());
             });
         } else {
             let (message, is_lossy) = repaired::read(body)?;

@@ -242,10 +242,19 @@ pub(super) fn watch_ourselves(server: &Arc<Server>) {
             }
             let weak = Arc::downgrade(&server);
             let shown = root.display().to_string();
-            let changed = move |News { paths, all, limit }| {
+            let changed = move |news: News| {
+                let News {
+                    paths,
+                    made,
+                    all,
+                    limit,
+                } = news;
                 let Some(server) = weak.upgrade() else {
                     return;
                 };
+                if let Some(session) = server.session.get() {
+                    session.children.made(made);
+                }
                 if let (Some(why), Some(session)) = (limit, server.session.get()) {
                     let message = format!(
                         "Not every folder below {shown} can be watched: {why}. postil looks for changes every few seconds instead."

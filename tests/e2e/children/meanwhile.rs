@@ -1,4 +1,4 @@
-//! What changes while a language server is waited for: the text that was asked about.
+//! What changes while a language server is waited for: the text that was asked about, the files.
 
 use serde_json::{Value, json};
 
@@ -117,4 +117,43 @@ async fn the_agents_question_finds_its_place_again() {
             (_, edits) => panic!("{after:?}: {edits:?}"),
         }
     }
+}
+
+#[test]
+fn a_file_that_was_moved_is_new_by_its_name() {
+    let workspace = Workspace::new();
+    let old = workspace.write("old_name.rs", "def first\n");
+    let mut editor = start(&workspace, &json!({}), "");
+    editor.open_text("a.rs", "rust", TEXT);
+    let place = at(&editor, "a.rs", 5);
+    editor
+        .request("textDocument/definition", place)
+        .expect("it runs");
+    std::fs::rename(&old, workspace.path("new_name.rs")).expect("moved");
+    let changes = json!([
+        {"uri": editor.uri("old_name.rs"), "type": 3},
+        {"uri": editor.uri("new_name.rs"), "type": 1},
+    ]);
+    editor.notify(
+        "workspace/didChangeWatchedFiles",
+        json!({"changes": changes}),
+    );
+    let told = || -> Vec<Value> {
+        let log = log(&workspace);
+        let lines = log
+            .lines()
+            .filter_map(|line| serde_json::from_str(line).ok());
+        let of_files = |m: &Value| m["method"] == "workspace/didChangeWatchedFiles";
+        let told = lines.filter(of_files);
+        told.flat_map(|m| {
+            m["params"]["changes"]
+                .as_array()
+                .cloned()
+                .unwrap_or_default()
+        })
+        .filter(|change| change["uri"] == editor.uri("new_name.rs"))
+        .collect()
+    };
+    wait_until("the child is told", || !told().is_empty());
+    assert_eq!(told()[0]["type"], 1);
 }
