@@ -357,11 +357,21 @@ impl Children {
         })
     }
 
-    /// New settings; children that run stay as they are.
+    /// New settings. Children that run stay as they are, but for those whose row has other options now: many a server
+    /// reads its options when it begins, and at no other time, so that these end, and others begin at need.
     pub fn configure(&self, rows: Vec<Row>, limits: Limits) {
         write(&self.shared.rows, Arc::new(registry::merge(rows)));
         write(&self.shared.limits, limits);
         locked(&self.found).clear();
+        let rows = read(&self.shared.rows);
+        locked(&self.children).retain(|_, child| {
+            let now = registry::row_of(&rows, &child.row).map(|row| &row.initialization_options);
+            let stays = now.is_none_or(|now| *now == child.row.initialization_options);
+            if !stays {
+                child.stop();
+            }
+            stays
+        });
     }
 
     /// Who answers a child's questions (`applyEdit`, `showMessageRequest`).

@@ -115,6 +115,9 @@ impl Children {
             .or_else(|| self.shared.workspace_of(&real));
         let Some(workspace) = workspace else {
             let led = self.led_by(&real).ok_or((ChildError::Untrusted, None))?;
+            // Its options may have changed since.
+            let rows = read(&self.shared.rows);
+            let row = registry::row_of(&rows, &led.row).unwrap_or(&led.row);
             return self
                 .child_at(led.key.clone(), &led.row)
                 .map_err(|error| (error, None));

@@ -123,6 +123,12 @@ pub fn canonical(name: &str) -> &str {
         .unwrap_or(name)
 }
 
+/// The row by which a server would be started now that `row` started.
+pub fn row_of<'a>(rows: &'a [Row], row: &Row) -> Option<&'a Row> {
+    rows.iter()
+        .find(|r| r.language == row.language && r.command == row.command)
+}
+
 /// Whether a row's `extensions` name this file.
 pub fn matches(row: &Row, file: &Path) -> bool {
     let name = file

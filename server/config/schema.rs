@@ -396,7 +396,7 @@ pub(super) struct Server {
     pub extensions: Vec<String>,
     /// Files that mark a project's root.
     pub root_markers: Vec<String>,
-    /// Passed on as they are.
+    /// Passed on as they are. A server that runs begins anew when they change.
     pub initialization_options: Value,
     /// Added to the child's environment.
     pub env: BTreeMap<String, String>,

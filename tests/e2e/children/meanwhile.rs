@@ -1,4 +1,4 @@
-//! What changes while a language server is waited for: the text that was asked about, the files.
+//! What changes while a language server is waited for: the text that was asked about, its settings.
 
 use serde_json::{Value, json};
 
@@ -117,6 +117,38 @@ async fn the_agents_question_finds_its_place_again() {
             (_, edits) => panic!("{after:?}: {edits:?}"),
         }
     }
+}
+
+#[test]
+fn a_servers_new_options_reach_it() {
+    let workspace = Workspace::new();
+    let mut editor = start(&workspace, &json!({}), "");
+    editor.open_text("a.rs", "rust", TEXT);
+    let place = at(&editor, "a.rs", 5);
+    let mut asked = |options: &str, more: &str| {
+        let settings = std::fs::read_to_string(workspace.config_file()).expect("settings");
+        let rows = settings.split(['\n']).take(4);
+        let rows: Vec<&str> = rows.collect();
+        let rows = rows.join("\n");
+        let proxy = format!("[proxy]\nmode = 'always'\n{more}");
+        workspace.configure(&format!("{rows}\n{options}\n{proxy}"));
+        let told = editor.request("textDocument/hover", place.clone());
+        let told = told.expect("an answer")["contents"]["value"].clone();
+        let told: Value = serde_json::from_str(told.as_str().expect("text")).expect("JSON");
+        told["pid"].as_u64().expect("its process")
+    };
+    let first = asked("", "");
+    assert_eq!(asked("", "timeout = 20\n"), first, "nothing of its own");
+    let second = asked("initializationOptions = { answer = 42 }", "");
+    assert_ne!(second, first);
+    let log = log(&workspace);
+    let last = log.lines().rfind(|line| line.contains("\"initialize\""));
+    let last: Value = serde_json::from_str(last.expect("begun")).expect("JSON");
+    assert_eq!(
+        last["params"]["initializationOptions"],
+        json!({"answer": 42})
+    );
+    wait_until("the first one ends", || workspace.children().len() == 1);
 }
 
 #[test]
