@@ -145,8 +145,21 @@ pub fn matches(row: &Row, file: &Path) -> bool {
         .any(|e| e.eq_ignore_ascii_case(&extension) && !extension.is_empty() || e == name)
 }
 
-/// The rows for a file, best first: those of `language`, else those that its name tells, else those of
-/// the id that the editor gave.
+/// The language of which the built-in rows take a file to be.
+fn named_language(file: &Path) -> Option<&'static str> {
+    let name = file.file_name()?.to_str()?;
+    let extension = file.extension().and_then(|e| e.to_str()).unwrap_or(name);
+    let mut all = SERVERS.iter().flat_map(|server| server.languages);
+    let is_of = |names: &[&str]| {
+        names
+            .iter()
+            .any(|n| n.eq_ignore_ascii_case(extension) || *n == name)
+    };
+    all.find(|(_, names)| is_of(names)).map(|(id, _)| *id)
+}
+
+/// The rows for a file, best first: those of `language`, else those that its name tells, of its own language first, else
+/// those of the id that the editor gave.
 pub fn rows_for<'a>(
     rows: &'a [Row],
     file: &Path,
@@ -170,12 +183,14 @@ pub fn rows_for<'a>(
         }
         return found;
     }
-    let by_name: Vec<&Row> = rows.iter().filter(|r| matches(r, file)).collect();
+    let mut by_name: Vec<&Row> = rows.iter().filter(|r| matches(r, file)).collect();
     if by_name.is_empty() {
-        editor.map(of).unwrap_or_default()
-    } else {
-        by_name
+        return editor.map(of).unwrap_or_default();
     }
+    // Those of the file's own language before others that are for such files too, as linters are.
+    let own = editor.map(canonical).or_else(|| named_language(file));
+    by_name.sort_by_key(|row| Some(row.language.as_str()) != own);
+    by_name
 }
 
 /// The nearest folder above `file` (or `file` itself where it is a folder) with one of the markers,
@@ -343,6 +358,15 @@ mod tests {
         let rows = merge(vec![row("py", "my-pylsp"), row("cobol", "cobol-ls")]);
         assert_eq!(commands(&rows, "/w/a.py", None), ["python:my-pylsp"]);
         assert_eq!(rows[0].root_markers[0], "pyproject.toml");
+        // One beside them, as a linter's, is asked where there is none of the language's own.
+        let mut linter = row("a-linter", "lint");
+        linter.extensions = vec![String::from("py")];
+        let rows = merge(vec![linter.clone(), row("python", "my-pylsp")]);
+        let both = ["python:my-pylsp", "a-linter:lint"];
+        assert_eq!(commands(&rows, "/w/a.py", None), both);
+        let rows = merge(vec![linter]);
+        assert_eq!(commands(&rows, "/w/a.py", None)[4], "a-linter:lint");
+        let rows = merge(vec![row("py", "my-pylsp"), row("cobol", "cobol-ls")]);
         assert_eq!(commands(&rows, "/w/a", Some("cobol")), ["cobol:cobol-ls"]);
         let mut options = row("python", "");
         options.initialization_options = serde_json::json!({"a": 1});

@@ -392,7 +392,8 @@ pub(super) struct Server {
     /// The program, found on PATH.
     pub command: String,
     pub args: Vec<String>,
-    /// Without the dot.
+    /// Without the dot. Of several servers for a file, that of its language is asked; NAME is the language's id, and one of
+    /// another name (a linter's) is asked where the language's own is not there.
     pub extensions: Vec<String>,
     /// Files that mark a project's root.
     pub root_markers: Vec<String>,

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::bench::Bench;
-use super::proxied::{at, log, start};
+use super::proxied::{at, configured, log, start};
 use crate::harness::{Editor, Workspace, wait_until};
 use postil::children::ChildError;
 use postil::text::apply_edits;
@@ -149,6 +149,23 @@ fn a_servers_new_options_reach_it() {
         json!({"answer": 42})
     );
     wait_until("the first one ends", || workspace.children().len() == 1);
+}
+
+#[test]
+fn a_linter_of_a_language_does_not_take_the_place_of_its_server() {
+    let workspace = Workspace::new();
+    let linter = json!({"on": {"textDocument/definition": "unknown"}});
+    workspace.script_child_of("a_linter", "rs", &linter);
+    let first = std::fs::read_to_string(workspace.config_file()).expect("settings");
+    workspace.script_child_of("rust", "rs", &json!({}));
+    let second = std::fs::read_to_string(workspace.config_file()).expect("settings");
+    workspace.configure(&format!("{first}\n{second}"));
+    let mut editor = configured(&workspace, "");
+    editor.open_text("a.rs", "rust", TEXT);
+    let place = at(&editor, "a.rs", 5);
+    let found = editor.request("textDocument/definition", place);
+    let found = found.expect("an answer");
+    assert!(found[0].is_object(), "{found}");
 }
 
 #[test]
