@@ -14,6 +14,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
+use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
 use crate::files::Buffers;
@@ -92,6 +93,11 @@ pub enum ChildError {
     /// It answered a method, and would answer the same again.
     #[error("the language server's answer to `{0}` cannot be read: {1}")]
     Unreadable(String, String),
+    /// As many as `proxy.maxChildren` run, and each is at work.
+    #[error(
+        "`{0}` was not started: as many language servers as `proxy.maxChildren` allows ({1}) are at work; ask again, or allow more"
+    )]
+    Full(String, usize),
     /// The child's own error, passed on with code and data.
     #[error("{message}")]
     Answered {
@@ -211,6 +217,8 @@ pub(crate) struct Shared {
     look: RwLock<Option<Look>>,
     client: RwLock<(Option<Encoding>, Value)>,
     told: Mutex<HashMap<String, HashSet<String>>>,
+    /// A child may have nothing to do any more, or have ended.
+    freed: Notify,
 }
 
 /// An answer as a value. One that is nested deeper than this program reads is passed on as text alone.
@@ -345,6 +353,7 @@ impl Children {
             look: RwLock::default(),
             client: RwLock::default(),
             told: Mutex::default(),
+            freed: Notify::new(),
         };
         Arc::new(Self {
             shared: Arc::new(shared),

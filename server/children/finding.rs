@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use serde_json::value::RawValue;
 
 use super::connection::locked;
-use super::supervisor::{self, Child, Key, Step};
+use super::supervisor::{self, Child, Key, Step, Using};
 use super::{
     ChildError, Children, MISSING, REMEMBERED, Row, methods, read, registry, toolchain, uri,
 };
@@ -78,7 +78,7 @@ impl Children {
         &self,
         file: &Path,
         language: Option<&str>,
-    ) -> Result<Arc<Child>, ChildError> {
+    ) -> Result<Using, ChildError> {
         let found = self.find_child(file, language).await;
         found.map_err(|(error, row)| {
             if let Some(row) = row {
@@ -93,7 +93,7 @@ impl Children {
         &self,
         file: &Path,
         language: Option<&str>,
-    ) -> Result<Arc<Child>, (ChildError, Option<Row>)> {
+    ) -> Result<Using, (ChildError, Option<Row>)> {
         self.shared.look(REMEMBERED);
         if self.off.load(Ordering::Relaxed) {
             return Err((ChildError::Off("proxy.mode"), None));
@@ -106,7 +106,7 @@ impl Children {
             && at.elapsed() < REMEMBERED
             && !matches!(child.step(), Step::Failed(..) | Step::Stopped)
         {
-            return Ok(Arc::clone(child));
+            return Ok(Using::new(Arc::clone(child)));
         }
         let real = os::canonical(file).unwrap_or_else(|_| file.to_path_buf());
         let workspace = self
@@ -119,7 +119,8 @@ impl Children {
             let rows = read(&self.shared.rows);
             let row = registry::row_of(&rows, &led.row).unwrap_or(&led.row);
             return self
-                .child_at(led.key.clone(), &led.row)
+                .place_for(led.key.clone(), row)
+                .await
                 .map_err(|error| (error, None));
         };
         let file_in = if file.starts_with(&workspace) {
@@ -153,7 +154,8 @@ impl Children {
             env: row.env.clone(),
             root,
         };
-        let child = self.child_at(key, row).map_err(|error| (error, None))?;
+        let child = self.place_for(key, row).await;
+        let child = child.map_err(|error| (error, None))?;
         let mut found = locked(&self.found);
         if found.len() > 1000 {
             found.clear();
@@ -162,7 +164,32 @@ impl Children {
         Ok(child)
     }
 
-    fn child_at(&self, key: Key, row: &Row) -> Result<Arc<Child>, ChildError> {
+    /// The folder of which the child of a file is, or would be.
+    pub(super) fn root_of(&self, file: &Path) -> Option<PathBuf> {
+        let workspace = self.shared.workspace_of(file)?;
+        let rows = read(&self.shared.rows);
+        let editor = self.shared.buffers.get(file).map(|b| b.language_id);
+        let row = *registry::rows_for(&rows, file, None, editor.as_deref()).first()?;
+        Some(registry::root(file, &workspace, &row.root_markers))
+    }
+
+    /// The child, for whom a place among those that may run is waited for as long as for an answer.
+    async fn place_for(&self, key: Key, row: &Row) -> Result<Using, ChildError> {
+        let timeout = Duration::from_secs(self.shared.limits().timeout.max(1));
+        let deadline = tokio::time::Instant::now() + timeout;
+        loop {
+            let mut freed = std::pin::pin!(self.shared.freed.notified());
+            freed.as_mut().enable();
+            match self.child_at(key.clone(), row) {
+                Err(ChildError::Full(..)) if tokio::time::Instant::now() < deadline => {
+                    let _ = tokio::time::timeout_at(deadline, freed).await;
+                }
+                found => return found,
+            }
+        }
+    }
+
+    fn child_at(&self, key: Key, row: &Row) -> Result<Using, ChildError> {
         let mut children = locked(&self.children);
         // The trust may have gone while the program was looked for: seen under the lock under which children end with it.
         if self.shared.workspace_of(&key.root).is_none() {
@@ -176,7 +203,7 @@ impl Children {
                 Step::Stopped => {}
                 Step::Failed(ChildError::Missing { .. }, at) if at.elapsed() > MISSING => {}
                 Step::Failed(_, at) if at.elapsed() > supervisor::WITHIN => {}
-                _ => return Ok(Arc::clone(child)),
+                _ => return Ok(Using::new(Arc::clone(child))),
             }
         }
         children.retain(|_, child| !matches!(child.step(), Step::Stopped));
@@ -185,18 +212,18 @@ impl Children {
         while children.values().filter(|c| running(c)).count() >= limit {
             let least = children
                 .iter()
-                .filter(|(_, c)| running(c))
-                .max_by_key(|(_, c)| (!c.is_busy(), c.unused()))
+                .filter(|(_, c)| running(c) && !c.is_busy())
+                .max_by_key(|(_, c)| c.unused())
                 .map(|(k, _)| k.clone());
             let Some(child) = least.and_then(|key| children.remove(&key)) else {
-                break;
+                return Err(ChildError::Full(row.command.clone(), limit));
             };
             child.stop();
         }
         let child = Child::launch(key.clone(), row.clone(), Arc::clone(&self.shared));
         child.touch();
         children.insert(key, Arc::clone(&child));
-        Ok(child)
+        Ok(Using::new(child))
     }
 
     /// The first row whose program is there, of the rows for one language.

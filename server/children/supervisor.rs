@@ -4,7 +4,7 @@
 use std::collections::VecDeque;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
@@ -74,8 +74,35 @@ pub struct Child {
     stop: CancellationToken,
     /// Milliseconds since `born`.
     used: AtomicU64,
+    /// [`Using`]
+    users: AtomicUsize,
     born: Instant,
     pid: AtomicU32,
+}
+
+/// A child that somebody is about to ask: it is not ended to make room for another.
+pub struct Using(Arc<Child>);
+
+impl Using {
+    pub fn new(child: Arc<Child>) -> Self {
+        child.users.fetch_add(1, Ordering::Relaxed);
+        Self(child)
+    }
+}
+
+impl std::ops::Deref for Using {
+    type Target = Arc<Child>;
+
+    fn deref(&self) -> &Self::Target {
+        &self.0
+    }
+}
+
+impl Drop for Using {
+    fn drop(&mut self) {
+        self.0.users.fetch_sub(1, Ordering::Relaxed);
+        self.0.shared.freed.notify_waiters();
+    }
 }
 
 /// What one run leaves to the next.
@@ -109,6 +136,7 @@ impl Child {
             }),
             stop: CancellationToken::new(),
             used: AtomicU64::new(0),
+            users: AtomicUsize::new(0),
             born: Instant::now(),
             pid: AtomicU32::new(0),
         });
@@ -143,8 +171,9 @@ impl Child {
             .saturating_sub(Duration::from_millis(self.used.load(Ordering::Relaxed)))
     }
 
+    /// Whether somebody waits for it, or for an answer of it.
     pub fn is_busy(&self) -> bool {
-        self.ready().is_some_and(|c| c.is_busy())
+        self.users.load(Ordering::Relaxed) > 0 || self.ready().is_some_and(|c| c.is_busy())
     }
 
     /// Asks it to end; [`Child::stopped`] waits for it.
@@ -205,6 +234,7 @@ impl Child {
 
     fn set(&self, attempt: u32, step: Step) {
         self.phase.send_replace(Phase { attempt, step });
+        self.shared.freed.notify_waiters();
     }
 
     async fn run(self: Arc<Self>) {

@@ -5,6 +5,7 @@ mod asks;
 mod bench;
 mod faults;
 mod links;
+mod many;
 mod meanwhile;
 mod passes;
 mod proxied;

@@ -1,6 +1,6 @@
 //! The questions that the engine itself has, with plain answers.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,9 +10,10 @@ use tokio_util::sync::CancellationToken;
 
 use super::super::edits::{self, FileEdits};
 use super::super::positions::{self, Texts};
-use super::super::supervisor::Child;
+use super::super::supervisor::{Child, Using};
 use super::super::{CONTENT_MODIFIED, ChildError, Children, read_answer, uri};
 use super::{About, Exchange, RENAME};
+use crate::host::Level;
 use crate::text::{Document, Encoding, Position};
 
 /// A place in a text.
@@ -124,22 +125,27 @@ impl Children {
         encoding: Encoding,
         cancel: &CancellationToken,
     ) -> Vec<Result<Value, ChildError>> {
-        let mut asked: Vec<(Arc<Child>, &PathBuf)> = Vec::new();
+        let mut asked: Vec<(Using, &PathBuf)> = Vec::new();
         let most = self.shared.limits().max_children;
-        let mut kinds = HashSet::new();
+        let (mut kinds, mut left_out) = (HashSet::new(), BTreeSet::new());
         for file in files {
-            // More would end each other.
-            if asked.len() >= most {
-                break;
+            if !kinds.insert((file.parent(), file.extension())) {
+                continue;
             }
-            if kinds.insert((file.parent(), file.extension()))
-                && let Ok(child) = self.find_child(file, None).await
-                && !asked.iter().any(|(other, _)| Arc::ptr_eq(other, &child))
+            // More would wait for each other.
+            if asked.len() >= most {
+                let root = self.root_of(file);
+                left_out.extend(root.filter(|r| !asked.iter().any(|(c, _)| c.key.root == *r)));
+            } else if let Ok(child) = self.find_child(file, None).await
+                && !asked
+                    .iter()
+                    .any(|(other, _)| Arc::<Child>::ptr_eq(other, &child))
             {
                 asked.push((child, file));
             }
         }
-        let ask = |(_, file): &(Arc<Child>, &PathBuf)| {
+        self.tell_left_out(&left_out, most);
+        let ask = |(_, file): &(Using, &PathBuf)| {
             let file = file.to_path_buf();
             async move {
                 let params = params.clone();
@@ -148,6 +154,21 @@ impl Children {
             }
         };
         futures::future::join_all(asked.iter().map(ask)).await
+    }
+
+    /// Once for the same folders.
+    fn tell_left_out(&self, folders: &BTreeSet<PathBuf>, most: usize) {
+        let named = folders.iter().map(|folder| folder.display().to_string());
+        let text = format!(
+            "{} not asked for symbols: `proxy.maxChildren` lets {most} language servers run at once.",
+            named.collect::<Vec<_>>().join(", ")
+        );
+        if !folders.is_empty()
+            && self.shared.first_time(&text, "left out", 100)
+            && let Some(host) = self.shared.host()
+        {
+            host.message(Level::Warning, &text);
+        }
     }
 
     /// Locations and links (counted in UTF-8) as places; what is no file is left out.
