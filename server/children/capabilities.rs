@@ -39,18 +39,22 @@ pub fn of(encoding: Option<Encoding>, client: &Value) -> Value {
         "diagnostic": {"dynamicRegistration": false, "relatedDocumentSupport": false},
     });
     for feature in FORWARDED {
-        if let Some(own) = client
+        let Some(all) = text_document.as_object_mut().filter(|_| client.is_object()) else {
+            break;
+        };
+        let own = client
             .pointer(&format!("/textDocument/{feature}"))
-            .filter(|v| v.is_object())
-        {
-            let mut own = own.clone();
-            if let Some(own) = own.as_object_mut() {
+            .and_then(Value::as_object);
+        match own {
+            Some(own) => {
+                let mut own = own.clone();
                 // What a child registers later would not reach the editor.
                 own.insert(String::from("dynamicRegistration"), Value::Bool(false));
+                all.insert(feature.to_string(), Value::Object(own));
             }
-            if let Some(all) = text_document.as_object_mut() {
-                all.insert(feature.to_string(), own);
-            }
+            // What it does not name, it takes in the oldest form alone.
+            None if all.contains_key(feature) => drop(all.insert(feature.to_string(), json!({}))),
+            None => {}
         }
     }
     // What a rename makes reaches the editor as it is, too.
@@ -109,6 +113,10 @@ mod tests {
             json!({"linkSupport": false, "dynamicRegistration": false})
         );
         assert_eq!(all["textDocument"]["completion"], Value::Null);
+        assert_eq!(all["textDocument"]["implementation"], json!({}));
+        assert_eq!(all["textDocument"]["moniker"], Value::Null);
+        let alone = of(None, &Value::Null);
+        assert_eq!(alone["textDocument"]["definition"]["linkSupport"], true);
         let edits = |all: &Value| all["workspace"]["workspaceEdit"].clone();
         assert_eq!(edits(&all), json!({"documentChanges": false}));
         let own = json!({"documentChanges": true, "resourceOperations": ["rename"]});

@@ -1,11 +1,12 @@
-//! More of one kind than there may be: projects than servers may run.
+//! More of one kind than there may be: projects than servers may run, abilities than the editor has.
 
 use std::path::PathBuf;
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::bench::{Bench, at, limits, row};
-use crate::harness::DEADLINE;
+use super::proxied::{at as here, log, start};
+use crate::harness::{DEADLINE, Workspace};
 use postil::children::Limits;
 use postil::text::Encoding;
 
@@ -67,4 +68,21 @@ async fn projects_that_are_not_asked_for_symbols_are_named_once() {
     assert_eq!(said.len(), 1, "{messages:?}");
     let left = bench.root.join("p2");
     assert!(said[0].contains(&*left.to_string_lossy()), "{said:?}");
+}
+
+#[test]
+fn a_server_is_told_of_no_more_than_the_editor_can() {
+    let workspace = Workspace::new();
+    let mut editor = start(&workspace, &json!({}), "");
+    editor.open_text("a.rs", "rust", "def load\n");
+    let place = here(&editor, "a.rs", 5);
+    editor
+        .request("textDocument/definition", place)
+        .expect("an answer");
+    let log = log(&workspace);
+    let begun = log.lines().find(|line| line.contains("\"initialize\""));
+    let begun: Value = serde_json::from_str(begun.expect("begun")).expect("JSON");
+    let features = &begun["params"]["capabilities"]["textDocument"];
+    assert_eq!(features["definition"], json!({}), "this editor names none");
+    assert!(features["hover"]["contentFormat"].is_array(), "{features}");
 }
