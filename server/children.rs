@@ -93,6 +93,9 @@ pub enum ChildError {
     /// It answered a method, and would answer the same again.
     #[error("the language server's answer to `{0}` cannot be read: {1}")]
     Unreadable(String, String),
+    /// Megabytes.
+    #[error("`{0}` answered with {1} MB, which is too much to read: ask for less")]
+    TooLarge(String, usize),
     /// As many as `proxy.maxChildren` run, and each is at work.
     #[error(
         "`{0}` was not started: as many language servers as `proxy.maxChildren` allows ({1}) are at work; ask again, or allow more"

@@ -1,5 +1,6 @@
 //! Asking a child: one exchange with its conversions, waits and its one retry.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -161,7 +162,12 @@ impl Children {
                 Err(error) => return Err(error),
             };
             match answer {
-                Err(ChildError::Stopped(..)) if again => again = false,
+                Err(ChildError::Stopped(..)) if again => {
+                    again = false;
+                    if let Some(params) = asking.params.as_object_mut() {
+                        params.shift_remove("workDoneToken");
+                    }
+                }
                 answer => return answer,
             }
         }
@@ -187,6 +193,7 @@ impl Children {
             settled(connection, asking).await?;
         }
         let mut last: Option<Box<RawValue>> = None;
+        let mut params = Cow::Borrowed(&asking.params);
         loop {
             self.open(connection, file);
             let child_counts = connection.manner().encoding;
@@ -201,7 +208,7 @@ impl Children {
             // Its pieces would reach the editor counted as the child counts: such an answer comes whole.
             let partial = !convert && asking.params.get("partialResultToken").is_some();
             let answer = if convert {
-                let mut params = asking.params.clone();
+                let mut params = params.as_ref().clone();
                 if let Some(params) = params.as_object_mut() {
                     params.shift_remove("partialResultToken");
                 }
@@ -211,9 +218,15 @@ impl Children {
                     .await?
             } else {
                 connection
-                    .call_in(text, method, &asking.params, timeout, cancel)
+                    .call_in(text, method, &params, timeout, cancel)
                     .await?
             };
+            // The editor's progress of a question begins once, and ends once.
+            if params.get("workDoneToken").is_some()
+                && let Some(params) = params.to_mut().as_object_mut()
+            {
+                params.shift_remove("workDoneToken");
+            }
             if method == RENAME
                 && let Some((_, Source::Buffer(generation))) = text
                 && self.shared.buffers.generation(file) != Some(generation)

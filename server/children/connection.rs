@@ -18,7 +18,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::activity::Activity;
 use super::documents::{Documents, Manner, Notice, Source};
-use super::framing::{self, Framer};
+use super::framing::{self, Framer, Piece};
 use super::outgoing::{Outgoing, Unsent, Weight};
 use super::{ChildError, Row, Shared, questions, uri};
 
@@ -414,7 +414,10 @@ impl Connection {
             self.heard.fetch_add(1, Ordering::Relaxed);
             loop {
                 match framer.next_body() {
-                    Ok(Some(range)) => self.receive(framer.body(range)),
+                    Ok(Some(Piece::Body(range))) => self.receive(framer.body(range)),
+                    Ok(Some(Piece::Head(range, length))) => {
+                        self.too_large(framer.body(range), length);
+                    }
                     Ok(None) => break,
                     Err(broken) => {
                         self.end(&broken.to_string());
@@ -445,6 +448,30 @@ impl Connection {
             (Some(method), None) => self.notified(&method, envelope.params),
             (None, Some(id)) => self.answered(id, envelope.result, envelope.error),
             (None, None) => {}
+        }
+    }
+
+    /// A message that is not read: if it is an answer, that to this question, and the same would come again.
+    fn too_large(&self, head: &[u8], length: usize) {
+        let head = String::from_utf8_lossy(head);
+        let command = &self.row.command;
+        tracing::warn!("{command}: a message of {length} bytes is not read");
+        let before = head.split("\"result\"").next().unwrap_or_default();
+        if before.contains("\"method\"") {
+            return;
+        }
+        let id = before.split_once("\"id\"").map_or("", |(_, rest)| rest);
+        let id = id.trim_start().trim_start_matches(':').trim_start();
+        let end = id.find(|c: char| !c.is_ascii_digit()).unwrap_or(id.len());
+        let id = id.get(..end).and_then(|id| id.parse().ok());
+        let Some(id): Option<i64> = id else {
+            // Whoever waits for it would wait in vain.
+            self.end(&framing::Broken::Oversized(length as u64).to_string());
+            return;
+        };
+        if let Some(waiting) = locked(&self.in_flight).waiting.remove(&id) {
+            let error = ChildError::TooLarge(command.clone(), length >> 20);
+            let _ = waiting.answer.send(Err(error));
         }
     }
 

@@ -5,6 +5,10 @@ use std::ops::Range;
 
 /// Longest body, in bytes. An answer of this size holds more than 100,000 locations.
 pub const MAX_BODY: usize = 32 << 20;
+/// Longest body that is passed over.
+const MAX_PASSED: u64 = 1 << 30;
+/// Bytes at the beginning of one, which say what it is.
+const HEAD: usize = 256;
 /// Longest header block.
 const MAX_HEADER: usize = 4096;
 /// Bytes outside of any frame until the stream is given up.
@@ -21,6 +25,14 @@ pub enum Broken {
     Garbage,
 }
 
+/// What [`Framer::next_body`] finds; the range is for [`Framer::body`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Piece {
+    Body(Range<usize>),
+    /// The beginning of one that is too long, and its length. The rest is passed over.
+    Head(Range<usize>, usize),
+}
+
 /// Bytes in, bodies out.
 #[derive(Default)]
 pub struct Framer {
@@ -31,6 +43,8 @@ pub struct Framer {
     body: Option<usize>,
     /// Bytes after `start` that were searched for the header's end already.
     searched: usize,
+    /// Bytes from `start` on that are passed over.
+    passed: usize,
     garbage: usize,
 }
 
@@ -52,18 +66,33 @@ impl Framer {
         &mut self.buffer
     }
 
-    /// The next whole body, if it has arrived: a range for [`Framer::body`].
-    pub fn next_body(&mut self) -> Result<Option<Range<usize>>, Broken> {
+    /// The next whole body, if it has arrived.
+    pub fn next_body(&mut self) -> Result<Option<Piece>, Broken> {
         loop {
             let rest = self.buffer.get(self.start..).unwrap_or_default();
-            if let Some(length) = self.body {
-                if rest.len() < length {
+            if self.passed > 0 {
+                let arrived = rest.len().min(self.passed);
+                self.start += arrived;
+                self.passed -= arrived;
+                if self.passed > 0 {
                     return Ok(None);
                 }
-                let range = self.start..self.start + length;
-                self.start = range.end;
+                continue;
+            }
+            if let Some(length) = self.body {
+                let is_whole = length <= MAX_BODY;
+                let wanted = if is_whole { length } else { HEAD };
+                if rest.len() < wanted {
+                    return Ok(None);
+                }
+                let range = self.start..self.start + wanted;
                 self.body = None;
-                return Ok(Some(range));
+                if is_whole {
+                    self.start = range.end;
+                    return Ok(Some(Piece::Body(range)));
+                }
+                self.passed = length;
+                return Ok(Some(Piece::Head(range, length)));
             }
             let from = self.searched.saturating_sub(3).min(rest.len());
             let Some(end) = memchr::memmem::find(rest.get(from..).unwrap_or_default(), b"\r\n\r\n")
@@ -85,7 +114,7 @@ impl Framer {
                 self.skip(end + 4, end + 4)?;
                 continue;
             };
-            if length > MAX_BODY as u64 {
+            if length > MAX_PASSED {
                 return Err(Broken::Oversized(length));
             }
             self.skip(end + 4, garbage)?;
@@ -160,7 +189,8 @@ mod tests {
         let mut out = Vec::new();
         for chunk in chunks {
             framer.space().extend_from_slice(chunk);
-            while let Some(range) = framer.next_body()? {
+            while let Some(piece) = framer.next_body()? {
+                let (Piece::Body(range) | Piece::Head(range, _)) = piece;
                 out.push(String::from_utf8_lossy(framer.body(range)).into_owned());
             }
         }
@@ -223,6 +253,23 @@ mod tests {
         );
         let flood = vec![b'x'; 200_000];
         assert_eq!(bodies(&[&flood]), Err(Broken::Garbage));
+    }
+
+    #[test]
+    fn one_that_is_too_long_is_passed_over() {
+        let long = vec![b'x'; MAX_BODY + 1];
+        let stream = [frame(&long), frame(b"{}")].concat();
+        let chunks: Vec<&[u8]> = stream.chunks(100_000).collect();
+        let found = bodies(&chunks).unwrap();
+        assert_eq!(found, ["x".repeat(HEAD), String::from("{}")]);
+        let mut framer = Framer::default();
+        let mut most = 0;
+        for chunk in chunks {
+            framer.space().extend_from_slice(chunk);
+            while framer.next_body().unwrap().is_some() {}
+            most = most.max(framer.space().capacity());
+        }
+        assert!(most < 1 << 20, "{most}");
     }
 
     #[test]

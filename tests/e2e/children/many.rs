@@ -1,4 +1,4 @@
-//! More of one kind than there may be: projects than servers may run, abilities than the editor has.
+//! More of one kind than there may be: projects than servers may run, bytes than are read, rounds of one question.
 
 use std::path::PathBuf;
 
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::bench::{Bench, at, limits, row};
 use super::proxied::{at as here, log, start};
 use crate::harness::{DEADLINE, Workspace};
-use postil::children::Limits;
+use postil::children::{ChildError, Limits};
 use postil::text::Encoding;
 
 /// A file in each of so many projects, and room for two servers.
@@ -68,6 +68,43 @@ async fn projects_that_are_not_asked_for_symbols_are_named_once() {
     assert_eq!(said.len(), 1, "{messages:?}");
     let left = bench.root.join("p2");
     assert!(said[0].contains(&*left.to_string_lossy()), "{said:?}");
+}
+
+#[tokio::test]
+async fn an_answer_that_is_too_long_costs_one_question() {
+    let bench = Bench::new(json!({"on": {"textDocument/definition": "large"}}));
+    let path = bench.write("a.scripted", "def name\n");
+    let pid = || async {
+        let hover = bench.ask(&path, "textDocument/hover", 0, 5).await.unwrap();
+        let told = hover["contents"]["value"].as_str().unwrap().to_owned();
+        serde_json::from_str::<Value>(&told).unwrap()["pid"].clone()
+    };
+    let before = pid().await;
+    let answer = bench.define(&path).await;
+    assert!(
+        matches!(answer, Err(ChildError::TooLarge(_, 33))),
+        "{answer:?}"
+    );
+    assert_eq!(pid().await, before, "it lives");
+    assert_eq!(bench.count("textDocument/definition"), 1);
+}
+
+#[tokio::test]
+async fn the_progress_of_a_question_that_is_put_twice_is_told_once() {
+    let bench = Bench::new(json!({}));
+    let forward = |_: &str, _: Value| {};
+    bench.children.set_forward(std::sync::Arc::new(forward));
+    let path = bench.open("a.scripted", "scripted", 1, "def name\n");
+    let mut params = at(&path, 0, 5);
+    params["workDoneToken"] = json!("theirs");
+    let (method, encoding) = ("textDocument/references", Encoding::Utf16);
+    let children = &bench.children;
+    let asked = children.request(&path, None, method, params, encoding, &bench.cancel);
+    asked.await.unwrap();
+    let log = bench.log();
+    let asked = log.iter().filter(|m| m["method"] == method);
+    let tokens: Vec<&Value> = asked.map(|m| &m["params"]["workDoneToken"]).collect();
+    assert_eq!(tokens, [&json!("theirs"), &Value::Null]);
 }
 
 #[test]
