@@ -8,9 +8,10 @@ use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 use tower_lsp::jsonrpc::{Error, Result};
 
-use super::{Params, Server, invalid, names, navigation, to_proto, uri_of};
+use super::{Params, Server, host, invalid, names, navigation, to_proto, uri_of};
 use crate::children::ChildError;
 use crate::config::ProxyMode;
+use crate::host::Level;
 use crate::present;
 use crate::session::View;
 use crate::text::Encoding;
@@ -56,7 +57,7 @@ pub(super) async fn document(
             Err(error) if view.threads.is_empty() && is_failure(&error) => {
                 return Err(navigation::child_error(error));
             }
-            Err(_) => {}
+            Err(error) => tell_failure(&server, &error),
         }
     }
     // One answer has one form: the child's, where it has symbols.
@@ -174,8 +175,11 @@ pub(super) async fn workspace(
             Err(_) => {}
         }
     }
-    if let Some(error) = failed.filter(|_| all.is_empty()) {
-        return Err(navigation::child_error(error));
+    if let Some(error) = failed {
+        if all.is_empty() {
+            return Err(navigation::child_error(error));
+        }
+        tell_failure(&server, &error);
     }
     Ok(Value::Array(all))
 }
@@ -192,6 +196,22 @@ fn whole(params: Params) -> Value {
 /// It could have had an answer: «nothing» would be another one.
 fn is_failure(error: &ChildError) -> bool {
     !error.is_nobody() && !error.is_unknown_method()
+}
+
+/// Of one that does not answer, once: what else there is to list looks like all of it.
+fn tell_failure(server: &Server, error: &ChildError) {
+    let command = match error {
+        ChildError::TimedOut(command, _)
+        | ChildError::Indexing(command, _)
+        | ChildError::Stopped(command, _)
+        | ChildError::TooLarge(command, _)
+        | ChildError::Full(command, _) => command,
+        _ => return,
+    };
+    if server.told.insert(format!("no symbols of {command}")) {
+        let text = format!("{error}. Of the code no symbols are listed until it does.");
+        host::message(server, Level::Warning, &present::visible(&text));
+    }
 }
 
 /// Whether the letters of `query` stand in `name` in their order, as LSP 3.17 §workspace/symbol asks for.

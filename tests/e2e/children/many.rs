@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use serde_json::{Value, json};
 
 use super::bench::{Bench, at, limits, row};
-use super::proxied::{at as here, log, start};
+use super::proxied::{at as here, log, start, told};
 use crate::harness::{DEADLINE, Workspace};
 use postil::children::{ChildError, Limits};
 use postil::text::Encoding;
@@ -105,6 +105,24 @@ async fn the_progress_of_a_question_that_is_put_twice_is_told_once() {
     let asked = log.iter().filter(|m| m["method"] == method);
     let tokens: Vec<&Value> = asked.map(|m| &m["params"]["workDoneToken"]).collect();
     assert_eq!(tokens, [&json!("theirs"), &Value::Null]);
+}
+
+#[test]
+fn symbols_that_lack_those_of_the_code_are_said_to() {
+    let workspace = Workspace::new();
+    let hangs = json!({"on": {"textDocument/documentSymbol": "hang"}});
+    let mut editor = start(&workspace, &hangs, "timeout = 1\n");
+    editor.open_text("a.rs", "rust", "// AUTHOR: why?\nfn load() {}\n");
+    let params = json!({"textDocument": {"uri": editor.uri("a.rs")}});
+    for _ in 0..2 {
+        let symbols = editor.request("textDocument/documentSymbol", params.clone());
+        let symbols = symbols.expect("the threads");
+        assert_eq!(symbols.as_array().map(Vec::len), Some(1), "{symbols}");
+    }
+    editor.settle();
+    let said = told(&editor);
+    let about = |text: &&String| text.contains("no symbols");
+    assert_eq!(said.iter().filter(about).count(), 1, "{said:?}");
 }
 
 #[test]
