@@ -253,6 +253,17 @@ fn a_workspace_of_several_roots_has_one_server_and_all_threads() {
 }
 
 #[test]
+fn a_turn_whose_folder_leaves_the_workspace_is_told_to_have_been_cut_off() {
+    let folders = r#"{"folders": [{"path": "one"}, {"path": "two"}]}"#;
+    let files = [
+        ("all.code-workspace", folders),
+        ("one/other.rs", "fn a() {}\n"),
+        ("two/notes.rs", "// AUTHOR: what is it?\nfn b() {}\n"),
+    ];
+    case("left", &files);
+}
+
+#[test]
 fn a_thread_in_a_notebook_is_answered_in_its_cell() {
     let cell = |kind: &str, source: &[&str]| serde_json::json!({"cell_type": kind, "metadata": {}, "source": source});
     let mut code = cell(

@@ -13,6 +13,11 @@ const TOGETHER = 500;
 /** The same, while others are at work: what is begun by one press is told of together. */
 const LONGEST = 30_000;
 
+/** Whether the folder of its file was taken out of the workspace. */
+function hasLeft({ status, uri }: Turn): boolean {
+    return status === "interrupted" && uri !== undefined && !vscode.workspace.getWorkspaceFolder(vscode.Uri.parse(uri));
+}
+
 export class Endings implements vscode.Disposable {
     private readonly running = new Set<string>();
     private ended: Turn[] = [];
@@ -93,11 +98,16 @@ export class Endings implements vscode.Disposable {
 
     private async tell(): Promise<void> {
         this.due = undefined;
-        const ended = this.ended.splice(0).filter((turn) => !this.isSeen(turn));
+        // One that was cut off has written nothing that could be seen.
+        const ended = this.ended.splice(0).filter((turn) => turn.status === "interrupted" || !this.isSeen(turn));
         const failed = ended.filter(({ status }) => status === "failed").length;
-        const say = failed > 0 ? warn : inform;
+        const cutOff = ended.filter(({ status }) => status === "interrupted").length;
+        const say = failed + cutOff > 0 ? warn : inform;
         const [only, ...more] = ended;
-        if (only && more.length === 0) {
+        if (only && more.length === 0 && hasLeft(only)) {
+            // Nothing can be shown of it until the folder is back.
+            void warn(`postil: the turn in ${only.file} was cut off: its folder is not in this window any more. Reply as Agent goes on with it when the folder is back.`);
+        } else if (only && more.length === 0) {
             const thread = this.located(only)?.thread;
             const end = thread?.is_paused ? "has paused" : only.status === "interrupted" ? "was cut off" : "has ended";
             const what = failed > 0 ? `the turn in ${only.file} failed${only.error ? `: ${short(only.error)}` : ""}` : `the turn in ${only.file} ${end}${thread ? `: ${short(thread.title)}` : ""}`;
@@ -108,7 +118,8 @@ export class Endings implements vscode.Disposable {
                 await (isThere ? this.reveal(located) : vscode.commands.executeCommand("postil.openConversation", { run_id: only.id }));
             }
         } else if (only) {
-            const what = `${ended.length} turns have ended${failed > 0 ? `, ${failed} of them failed` : ""}.`;
+            const parts = [...(failed > 0 ? [`${failed} of them failed`] : []), ...(cutOff > 0 ? [`${cutOff} of them ${cutOff === 1 ? "was" : "were"} cut off`] : [])];
+            const what = `${[`${ended.length} turns have ended`, ...parts].join(", ")}.`;
             if (await say(`postil: ${what}`, "Show")) {
                 await vscode.commands.executeCommand("postil.threads.focus");
             }

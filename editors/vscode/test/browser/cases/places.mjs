@@ -80,6 +80,22 @@ export async function roots(code, windows) {
     await window.sees("// AUTHOR: list todos");
 }
 
+/** A folder that is taken out of the workspace while a turn runs in a file that is seen: nothing in its text tells of that. */
+export async function left(code, windows, model) {
+    const workspace = join(folder, "all.code-workspace");
+    const window = await code.open(workspace);
+    windows.push(window);
+    await window.until("it is counted", async () => (await window.status()).trim() === "1");
+    await window.command("View: Show postil");
+    await window.page.locator(".pane-body .monaco-list-row", { hasText: "what is it?" }).click();
+    await window.sees("// AUTHOR: what is it?");
+    await window.command("postil: Reply as Agent");
+    await window.press("Allow edits");
+    await window.until("the model is asked", () => model.requests.length === 1);
+    writeFileSync(workspace, JSON.stringify({ folders: [{ path: "one" }] }));
+    await window.notice("the turn in notes.rs was cut off: its folder is not in this window any more.");
+}
+
 /** A thread in a cell of a notebook: in the view, and answered on the disk, from where the editor takes it. */
 export async function notebook(code, windows) {
     const window = await code.open(folder);

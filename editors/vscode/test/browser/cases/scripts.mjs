@@ -31,6 +31,7 @@ export const scripts = {
         { text: "Four.", held: true },
     ],
     gone: [{ text: "It gives text.", held: true }],
+    left: [{ text: "Never said.", held: true }],
     overview: [READ, { calls: [OPTION, DEFAULT] }, { text: "Never said." }],
     turn: [
         { text: "Never said.", held: true },
