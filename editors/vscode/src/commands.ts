@@ -3,6 +3,7 @@
 
 import * as vscode from "vscode";
 import { boxesOf } from "./boxes";
+import { isInTab } from "./closed";
 import type { Comments, Note } from "./comments";
 import type { Conversations } from "./conversation";
 import type { Drafts } from "./drafts";
@@ -130,6 +131,20 @@ export function register(parts: Parts): Registered {
             }
         };
 
+    /** The text that was looked at last. */
+    let last = vscode.window.activeTextEditor;
+    const looking = vscode.window.onDidChangeActiveTextEditor((editor) => {
+        last = editor?.document.uri.scheme === "file" ? editor : last;
+    });
+
+    /** From a page that is no text, as the walkthrough, to the text that was looked at before it, where that is still open. */
+    const backToText = async (): Promise<void> => {
+        const uri = last?.document.uri;
+        if (isPage() && uri && isInTab(uri)) {
+            await vscode.window.showTextDocument(uri, { viewColumn: last?.viewColumn ?? vscode.ViewColumn.Active });
+        }
+    };
+
     const presses = new Presses();
     const isSecond = (argument: unknown, located?: Located): boolean => {
         const row = tree.row(argument) ?? reviews.row(argument);
@@ -196,6 +211,20 @@ export function register(parts: Parts): Registered {
         const uri = here();
         const line = vscode.window.activeTextEditor?.selection.active.line;
         return uri && line !== undefined ? { uri: uri.toString(), position: { line, character: 0 } } : undefined;
+    };
+
+    const reviewOf = onRun((run) => reviews.show(run));
+
+    const reviewNewest = async (): Promise<void> => {
+        const changed = [...known.all()].filter(({ thread }) => thread.has_changes && thread.has_edits !== false);
+        const began = ({ thread }: Located): number => Date.parse(known.turns.get(thread.turn?.run_id ?? "")?.started ?? "") || 0;
+        const [newest] = changed.sort((a, b) => began(b) - began(a));
+        if (newest) {
+            await reviews.show(nameOf(newest));
+        } else {
+            void inform("postil: no turn has changed a file that could be reviewed. Its thread has Review Changes then.");
+            await vscode.commands.executeCommand("postil.threads.focus");
+        }
     };
 
     const onFile =
@@ -271,6 +300,7 @@ export function register(parts: Parts): Registered {
         },
         "postil.continue": onTurn("continue"),
         "postil.newThread": async () => {
+            await backToText();
             const at = cursor();
             if (at) {
                 await server.run("newThread", at);
@@ -290,7 +320,10 @@ export function register(parts: Parts): Registered {
             await server.run("clearAndCommit", { uri: uri.toString() });
         },
         "postil.openConversation": onRun((run) => conversations.show(run)),
-        "postil.reviewTurn": onRun((run) => reviews.show(run)),
+        "postil.reviewTurn": async (argument: unknown) => {
+            // A page that is no text, as the walkthrough, has no cursor at a thread.
+            await (argument === undefined && isPage() ? reviewNewest() : reviewOf(argument));
+        },
         "postil.review.diff": onFile((file) => reviews.diff(file)),
         "postil.review.accept": onFile((file) => reviews.accept(file)),
         "postil.review.reject": onFile((file) => reviews.reject(file)),
@@ -391,13 +424,20 @@ export function register(parts: Parts): Registered {
         void tellWalkthrough(PREFIX + verb);
         return shown[verb]?.(argument) ?? server.run(verb, argument);
     };
-    return { commands: vscode.Disposable.from(...commands, doctor, undone), pressed };
+    return { commands: vscode.Disposable.from(...commands, doctor, undone, looking), pressed };
 }
 
 /** What the author looks at, also where the editor hands out no text of it. */
 function looked(): vscode.Uri | undefined {
     const tab = vscode.window.tabGroups.activeTabGroup.activeTab?.input;
     return vscode.window.activeTextEditor?.document.uri ?? (tab instanceof vscode.TabInputText ? tab.uri : undefined);
+}
+
+/** Whether a page is looked at that is neither a file nor anything made of files: of the walkthrough the window tells no more. */
+function isPage(): boolean {
+    const { activeTextEditor, tabGroups } = vscode.window;
+    const tab = tabGroups.activeTabGroup.activeTab;
+    return !activeTextEditor && tab !== undefined && (tab.input === undefined || tab.input instanceof vscode.TabInputWebview);
 }
 
 /** Goes to a thread and opens it in the margin. */

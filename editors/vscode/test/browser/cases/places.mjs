@@ -158,8 +158,8 @@ export async function start(code, windows) {
     await again.command("postil: Open Walkthrough");
     const ask = again.page.locator(".gettingStartedContainer .getting-started-step", { hasText: "Ask beside your code" });
     await ask.click();
-    await again.page.locator(".tab", { hasText: "notes.rs" }).click();
-    await again.command("postil: New Thread Here");
+    const pressed = (step, name, seen) => again.again(`${name} of the walkthrough`, () => step.getByRole("button", { name }).click(again.short), seen);
+    await pressed(ask, "New Thread Here", () => again.page.locator(".tab.active", { hasText: "notes.rs" }).isVisible());
     await again.until("an empty thread, and the cursor in it", async () => (await again.lines())[0]?.trim() === "// AUTHOR:" && /Ln 1, Col 1[0-2]/.test(await again.page.locator(".statusbar").innerText()));
     // Answered by its lens, which the window does not take for the command of that name.
     await again.page.keyboard.type("list todos", { delay: 5 });
@@ -172,6 +172,9 @@ export async function start(code, windows) {
     await again.until("so is the one of the lens", async () => (await done(answer).count()) > 0);
     const install = again.page.locator(".gettingStartedContainer .getting-started-step", { hasText: "Install the server" });
     await again.until("the program runs, so that its step is done too", async () => (await done(install).count()) > 0);
+    const review = again.page.locator(".gettingStartedContainer .getting-started-step", { hasText: "See what changed" });
+    await review.click();
+    await pressed(review, "Review Changes", async () => (await again.notices()).some((text) => text.includes("no turn has changed a file that could be reviewed")));
     ok(!(await again.page.locator(".gettingStartedContainer").innerText()).includes("`"), "no back quotes are left to be read");
 
     // Checked by the program that came along, which is on no PATH.
