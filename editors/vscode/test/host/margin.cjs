@@ -366,9 +366,10 @@ module.exports = ({ api, listen, until }) => ({
     async "nothing is written into a text that the window holds to be read-only, for nobody would save it"(root) {
         const { known, comments } = api();
         const uri = vscode.Uri.file(path.join(root, "fixed.py"));
-        const text = "# AUTHOR: why?\nx = 1\n";
-        writeFileSync(uri.fsPath, text);
+        const text = "# AUTHOR: why?\nx = 'é'\n";
+        writeFileSync(uri.fsPath, text, "latin1");
         const files = vscode.workspace.getConfiguration("files");
+        await files.update("encoding", "iso88591", vscode.ConfigurationTarget.Global);
         await files.update("readonlyInclude", { "**/fixed.py": true }, vscode.ConfigurationTarget.Global);
         const { document } = await vscode.window.showTextDocument(uri);
         const [{ id }] = await until("its thread", () => known.threads(uri).length === 1 && known.threads(uri));
@@ -385,6 +386,7 @@ module.exports = ({ api, listen, until }) => ({
         assert.ok(document.getText().includes("# AUTHOR: and on?"));
         await document.save();
         await files.update("readonlyInclude", undefined, vscode.ConfigurationTarget.Global);
+        await files.update("encoding", undefined, vscode.ConfigurationTarget.Global);
     },
     async "a thread that an undo brings back is resolved again at once"(root) {
         const { known } = api();
