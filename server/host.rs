@@ -161,6 +161,18 @@ pub trait Host: Send + Sync {
         Vec::new()
     }
 
+    /// Has the editor put `after` in the place of `before` in a file that it shows otherwise than as a buffer (a notebook
+    /// as its cells), beside what the author has typed there since, and save it. `false`: it has nothing to save there,
+    /// and the disk is to be written.
+    async fn write_shown(
+        &self,
+        _path: &Path,
+        _before: &str,
+        _after: &str,
+    ) -> Result<bool, NotApplied> {
+        Ok(false)
+    }
+
     /// The index of the choice taken; `None` where nobody can be asked or the question was closed.
     async fn ask(&self, question: Question) -> Option<usize>;
 

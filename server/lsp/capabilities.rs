@@ -68,6 +68,8 @@ pub(super) struct Client {
     pub shows_threads: bool,
     /// Shows changes that are not made yet, and asks for each file (`initializationOptions.reviews`).
     pub reviews: bool,
+    /// Shows notebooks as cells, and writes into those that are not saved (`initializationOptions.notebooks`).
+    pub notebooks: bool,
     /// Tells the user's own settings from a workspace's (`initializationOptions.ownSettings`, [`crate::config::OWN`]).
     pub knows_own_settings: bool,
     /// Sends no change of a buffer while a command of its own is not answered: eglot, whose changes go by an idle timer.
@@ -197,6 +199,7 @@ impl Client {
             symbol_tree: can("/textDocument/documentSymbol/hierarchicalDocumentSymbolSupport"),
             shows_threads: opted("threads"),
             reviews: opted("reviews"),
+            notebooks: opted("notebooks"),
             knows_own_settings: opted("ownSettings"),
             waits_for_commands: name == Some("Eglot"),
             sends_late: name == Some("Eglot"),

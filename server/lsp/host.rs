@@ -25,6 +25,7 @@ mod beside;
 mod files;
 mod landed;
 mod lines;
+mod notebooks;
 mod preview;
 mod questions;
 
@@ -173,6 +174,18 @@ impl Host for EditorHost {
         match self.server.upgrade() {
             Some(server) => beside::unsaved(&server, root, files).await,
             None => Vec::new(),
+        }
+    }
+
+    async fn write_shown(
+        &self,
+        path: &Path,
+        before: &str,
+        after: &str,
+    ) -> Result<bool, NotApplied> {
+        match self.server.upgrade() {
+            Some(server) => notebooks::write(&server, path, before, after).await,
+            None => Ok(false),
         }
     }
 

@@ -377,23 +377,18 @@ impl Session {
             }
             let (edits, left) = crate::edits::take_back(&made.before, &made.after, &now.text);
             let text = apply_edits(&now.text, &edits);
-            match workspace.tree.write(path, text.as_bytes(), Some(&now.seen)) {
-                Ok(()) => {
-                    workspace.index.refresh(&workspace.tree, path);
-                    return Ok(if !left.is_empty() {
-                        PutBack::But(present::listed(&left))
-                    } else if text == made.before {
-                        PutBack::All
-                    } else {
-                        PutBack::Beside
-                    });
-                }
-                Err(error @ FileError::Changed(_)) => {
-                    if !tries.again(&self.buffers, path).await {
-                        return Err(error.into());
-                    }
-                }
-                Err(error) => return Err(error.into()),
+            let (texts, seen) = ((&*now.text, &*text), Some(&now.seen));
+            if self.write_closed(&workspace, path, texts, seen).await? {
+                return Ok(if !left.is_empty() {
+                    PutBack::But(present::listed(&left))
+                } else if text == made.before {
+                    PutBack::All
+                } else {
+                    PutBack::Beside
+                });
+            }
+            if !tries.again(&self.buffers, path).await {
+                return Err(FileError::Changed(self.relative(path)).into());
             }
         }
     }

@@ -103,6 +103,15 @@ impl Host for Live {
         self.host.unsaved_elsewhere(root, files).await
     }
 
+    async fn write_shown(
+        &self,
+        path: &Path,
+        before: &str,
+        after: &str,
+    ) -> Result<bool, NotApplied> {
+        self.host.write_shown(path, before, after).await
+    }
+
     async fn ask(&self, question: Question) -> Option<usize> {
         // Of its own, which is dropped too where nobody waits for it any more.
         let _open = Waiting::new(self);

@@ -360,6 +360,10 @@ impl Session {
     ) -> Result<bool, Error> {
         let tree = &workspace.tree;
         let Some(buffer) = &now.buffer else {
+            if let (Ok(before), Ok(after)) = (str::from_utf8(&now.bytes), str::from_utf8(content)) {
+                let (texts, seen) = ((before, after), now.seen());
+                return self.write_closed(workspace, path, texts, Some(&seen)).await;
+            }
             match tree.write(path, content, Some(&now.seen())) {
                 Err(FileError::Changed(_)) => return Ok(false),
                 written => written?,

@@ -8,10 +8,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use super::documents::threads_of;
 use super::tries::Tries;
-use super::{Done, Error, Session, TurnOptions};
+use super::{Done, Error, Session, TurnOptions, Workspace};
 use crate::comments::Language;
 use crate::edits::{self, Refused, Rewrite, Source, Style, Written};
-use crate::files::FileError;
+use crate::files::{FileError, Seen};
 use crate::host::{BufferEdit, NotApplied};
 use crate::present;
 use crate::store::Run;
@@ -437,17 +437,11 @@ impl Session {
                     }
                 }
                 None => {
-                    match workspace
-                        .tree
-                        .write(path, made.after.as_bytes(), view.seen.as_ref())
-                    {
-                        Ok(()) => {
-                            workspace.index.refresh(&workspace.tree, path);
-                            self.host.changed(&[path.to_owned()]);
-                            return Ok(made);
-                        }
-                        Err(FileError::Changed(_)) => {}
-                        Err(error) => return Err(error.into()),
+                    let texts = (&*made.before, &*made.after);
+                    let seen = view.seen.as_ref();
+                    if self.write_closed(&workspace, path, texts, seen).await? {
+                        self.host.changed(&[path.to_owned()]);
+                        return Ok(made);
                     }
                 }
             }
@@ -465,6 +459,28 @@ impl Session {
             // Many verbs at once on one file: from the second try on they take turns.
             turn = Some(self.again.lock().await);
         }
+    }
+
+    /// Writes a file of which no buffer is open, whose text is `before`; `false`: it is another by now.
+    pub(super) async fn write_closed(
+        &self,
+        workspace: &Workspace,
+        path: &Path,
+        (before, after): (&str, &str),
+        seen: Option<&Seen>,
+    ) -> Result<bool, Error> {
+        match self.host.write_shown(path, before, after).await {
+            Ok(true) => {}
+            Ok(false) => match workspace.tree.write(path, after.as_bytes(), seen) {
+                Ok(()) => {}
+                Err(FileError::Changed(_)) => return Ok(false),
+                Err(error) => return Err(error.into()),
+            },
+            Err(NotApplied::Changed) => return Ok(false),
+            Err(error) => return Err(unwritten(&self.relative(path), &error)),
+        }
+        workspace.index.refresh(&workspace.tree, path);
+        Ok(true)
     }
 
     pub(super) fn done(&self, path: &Path) -> Done {

@@ -244,8 +244,8 @@ async fn make(cx: &Context, steps: &[Step]) -> Result<(), (Unchanged, Vec<String
         .partition(|step| step.is_open() || open::moves(cx, step, steps));
     let mut done = Vec::new();
     for step in made_first(on_disk) {
-        if let Err(why) = put(cx, step) {
-            return Err(put_back(cx, &done, (step.failed(why), Vec::new())));
+        if let Err(why) = write(cx, step).await {
+            return Err(put_back(cx, &done, (why, Vec::new())));
         }
         done.push(step);
     }
@@ -436,6 +436,24 @@ fn stored(cx: &Context, step: &Step, before: &Text) -> Vec<u8> {
     let goes = step.after.is_none() && step.is_open();
     let disk = goes.then(|| cx.tree.read_bytes(&step.path).ok()).flatten();
     disk.unwrap_or_else(|| before.text.as_bytes().to_vec())
+}
+
+/// By the editor where it shows the file otherwise than as a buffer and has something to save there, else on disk.
+async fn write(cx: &Context, step: &Step) -> Result<(), Unchanged> {
+    let shown = &step.shown;
+    if let (Some(before), Some(after)) = (&step.before, &step.after) {
+        match cx.host.write_shown(&step.path, &before.text, after).await {
+            Ok(true) => return Ok(()),
+            Ok(false) => {}
+            Err(NotApplied::Changed) => return Err(Unchanged::Meanwhile(shown.clone())),
+            Err(NotApplied::Unknown(why)) => return Err(Unchanged::Unknown(shown.clone(), why)),
+            Err(error) => {
+                let why = format!("{shown}: {error}; nothing was written.");
+                return Err(Unchanged::Refused(why));
+            }
+        }
+    }
+    put(cx, step).map_err(|why| step.failed(why))
 }
 
 /// On disk.

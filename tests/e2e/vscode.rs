@@ -263,19 +263,31 @@ fn a_turn_whose_folder_leaves_the_workspace_is_told_to_have_been_cut_off() {
     case("left", &files);
 }
 
+fn notebook(cells: &[serde_json::Value]) -> String {
+    let metadata = serde_json::json!({"language_info": {"name": "python"}});
+    serde_json::json!({"cells": cells, "metadata": metadata, "nbformat": 4, "nbformat_minor": 4})
+        .to_string()
+}
+
+fn code_cell(source: &[&str]) -> serde_json::Value {
+    serde_json::json!({"cell_type": "code", "metadata": {}, "source": source, "outputs": [], "execution_count": null})
+}
+
 #[test]
 fn a_thread_in_a_notebook_is_answered_in_its_cell() {
-    let cell = |kind: &str, source: &[&str]| serde_json::json!({"cell_type": kind, "metadata": {}, "source": source});
-    let mut code = cell(
-        "code",
-        &["# AUTHOR: list todos\n", "x = 1  # TODO: something"],
-    );
-    code["outputs"] = serde_json::json!([]);
-    code["execution_count"] = serde_json::Value::Null;
-    let cells = [cell("markdown", &["# Notes"]), code];
-    let metadata = serde_json::json!({"language_info": {"name": "python"}});
-    let notebook = serde_json::json!({"cells": cells, "metadata": metadata, "nbformat": 4, "nbformat_minor": 4});
-    case("notebook", &[("a.ipynb", &notebook.to_string())]);
+    let notes = serde_json::json!({"cell_type": "markdown", "metadata": {}, "source": ["# Notes"]});
+    let code = code_cell(&["# AUTHOR: list todos\n", "x = 1  # TODO: something"]);
+    case("notebook", &[("a.ipynb", &notebook(&[notes, code]))]);
+}
+
+#[test]
+fn what_is_written_into_a_notebook_that_is_not_saved_is_kept_and_so_is_what_was_typed() {
+    let cells = [
+        code_cell(&["# AUTHOR: why one?\n", "x = 1"]),
+        code_cell(&["y = 2"]),
+        code_cell(&["# AUTHOR: and this?\n", "k = 3"]),
+    ];
+    case("unsaved", &[("a.ipynb", &notebook(&cells))]);
 }
 
 #[test]

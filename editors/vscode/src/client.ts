@@ -27,6 +27,7 @@ import {
 import { NEEDED } from "./binary";
 import { PREFIX, type ProposedChange, type ThreadsParams, type TurnsParams } from "./protocol";
 import { Lenses } from "./lenses";
+import type { Write, Written } from "./notebooks";
 import { applied } from "./readonly";
 import { complain, inform, press, warn } from "./say";
 import { unadorned, unlinked } from "./threads";
@@ -37,6 +38,8 @@ export interface Hooks {
     turns(params: TurnsParams): void;
     /** Whether a change that the agent wants to make is to be made. */
     review(change: ProposedChange, token: vscode.CancellationToken): Promise<boolean>;
+    /** What the server would write into a notebook's file. */
+    write(write: Write): Promise<Written>;
     /** The run of a thread, while it waits for the author to look at its changes. */
     readonly reviewed: (argument: unknown) => string | undefined;
     /** The server ended though nobody asked it to. */
@@ -151,6 +154,7 @@ export async function connect(program: string, hooks: Hooks, givenUp: AbortSigna
             commandPrefix: PREFIX,
             threads: true,
             reviews: true,
+            notebooks: true,
             ownSettings: true,
             trusted,
         },
@@ -301,6 +305,7 @@ export async function connect(program: string, hooks: Hooks, givenUp: AbortSigna
         lenses.refresh();
         return { accepted: await decided };
     });
+    client.onRequest("postil/write", (write: Write) => hooks.write(write));
     try {
         await client.start();
     } catch (error) {

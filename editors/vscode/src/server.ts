@@ -5,6 +5,7 @@ import * as os from "node:os";
 import * as vscode from "vscode";
 import { Backoff, choose, tooOld, type Problem, type Program } from "./binary";
 import type { Connection, Hooks } from "./client";
+import { Notebooks, type Write } from "./notebooks";
 import { refused } from "./outside";
 import { PREFIX, type ThreadsParams, type TurnsParams } from "./protocol";
 import { because, complain, inform, warn } from "./say";
@@ -35,6 +36,8 @@ export class Server implements vscode.Disposable {
     private told = "";
     /** The file of the program as it was when this server was started. */
     private stamp: string | undefined;
+
+    private readonly notebooks = new Notebooks();
 
     private readonly changed = new vscode.EventEmitter<State>();
     readonly onState = this.changed.event;
@@ -163,6 +166,7 @@ export class Server implements vscode.Disposable {
         const hooks = {
             ...this.more,
             log: this.log,
+            write: (write: Write) => this.notebooks.write(write),
             threads: (params: ThreadsParams) => {
                 this.threads.fire(params);
             },
@@ -309,6 +313,7 @@ export class Server implements vscode.Disposable {
 
     /** The same, for who says himself what went wrong. */
     async ask<T = unknown>(verb: string, argument: object): Promise<T> {
+        await this.notebooks.settle(verb, argument);
         if (!this.connection) {
             await this.start();
         }
@@ -370,6 +375,7 @@ export class Server implements vscode.Disposable {
     dispose(): void {
         clearTimeout(this.again);
         vscode.Disposable.from(...this.offered.values()).dispose();
+        this.notebooks.dispose();
         this.changed.dispose();
         this.threads.dispose();
         this.turns.dispose();

@@ -31,7 +31,7 @@ const model = scripts[name] && (await scripted(scripts[name]));
 const good = await attempt(name, out, () => windows, async () => {
     const review = { "postil.turn.review": "ask" };
     const unasked = { "comments.thread.confirmOnCollapse": "never" };
-    const settings = { review, overview: review, paused: { "postil.turn.maxRounds": 1 }, drafts: unasked }[name] ?? {};
+    const settings = { review, overview: review, paused: { "postil.turn.maxRounds": 1 }, drafts: unasked, unsaved: { "files.autoSave": "off" } }[name] ?? {};
     // A machine on which it is not installed.
     const bare = (process.env.PATH ?? "").split(":").filter((dir) => !existsSync(join(dir, "postil")));
     const search = name === "start" ? bare : name === "faults" ? [first, process.env.PATH] : [process.env.PATH];

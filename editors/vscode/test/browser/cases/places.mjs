@@ -127,6 +127,52 @@ export async function notebook(code, windows) {
     equal((await window.notices()).filter((text) => !text.includes("kernel")), [], "nothing is wrong");
 }
 
+/** A notebook in which is typed and not saved: what a verb and a turn write there is kept, and so is what was typed. */
+export async function unsaved(code, windows, model) {
+    const window = await code.open(folder);
+    windows.push(window);
+    await window.until("both are counted", async () => (await window.status()).trim() === "2");
+    await window.command("View: Show postil");
+    const row = (words) => window.page.locator(".pane-body .monaco-list-row", { hasText: words });
+    await row("and this?").click();
+    const cells = async () => (await window.lines(".notebook-editor .monaco-editor")).join("\n");
+    const disk = () => JSON.parse(readFileSync(join(folder, "a.ipynb"), "utf8")).cells.map(({ source }) => [source].flat().join(""));
+    await window.until("the cells", async () => (await cells()).includes("y = 2"));
+    const type = async (words) => {
+        const line = window.page.locator(".notebook-editor .monaco-editor .view-line", { hasText: "y = 2" }).first();
+        await window.again("the keyboard is in the cell", () => line.click(window.short), () => window.writes(".notebook-editor .monaco-editor"));
+        await window.page.keyboard.press("Control+End");
+        await window.page.keyboard.type(words, { delay: 5 });
+        await window.until(`${words} in the cell`, async () => (await cells()).includes(words.trim()));
+    };
+    const saves = async (words) => {
+        await window.page.keyboard.press("Control+s");
+        await window.until(`${words} on the disk`, () => disk()[1].endsWith(words));
+    };
+
+    await type(" + 5");
+    await rowAction(window, row("why one?"), "Resolve", async () => (await row("why one?").count()) === 0);
+    await window.until("the cell without it", async () => !(await cells()).includes("why one?"));
+    await type(" + 6");
+    await saves("y = 2 + 5 + 6");
+    ok(!disk()[0].includes("why one?"), `it is resolved: ${JSON.stringify(disk())}`);
+
+    await rowAction(window, row("and this?"), "Reply as Agent", async () => (await window.notices()).some((text) => text.includes("no editor tells what is typed")));
+    await window.press("Allow edits");
+    await window.until("the agent has read it", () => model.requests.length === 2);
+    await type(" + 7");
+    model.release();
+    await window.until("its edit in the cell", async () => (await cells()).includes("k = 4"));
+    await type(" + 8");
+    model.release();
+    await window.until("its answer in the cell", async () => (await cells()).includes("# AGENT: Because of k."));
+    await type(" + 9");
+    await saves("y = 2 + 5 + 6 + 7 + 8 + 9");
+    const [, , last] = disk();
+    ok(last.startsWith("# AUTHOR: and this?\n# AGENT: Because of k.") && last.includes("k = 4"), `it is on the disk: ${JSON.stringify(disk())}`);
+    equal((await window.notices()).filter((text) => !text.includes("kernel")), [], "nothing is wrong");
+}
+
 /** The first minutes: no program, what to do about it, the walkthrough; then the package that brings it along. */
 export async function start(code, windows) {
     const window = await code.open(folder);

@@ -32,6 +32,11 @@ export const scripts = {
     ],
     gone: [{ text: "It gives text.", held: true }],
     left: [{ text: "Never said.", held: true }],
+    unsaved: [
+        { calls: [["file_read", { path: "a.ipynb" }]] },
+        { calls: [["file_edit", { path: "a.ipynb", old_string: "k = 3", new_string: "k = 4" }]], held: true },
+        { text: "Because of k.", held: true },
+    ],
     overview: [READ, { calls: [OPTION, DEFAULT] }, { text: "Never said." }],
     turn: [
         { text: "Never said.", held: true },
