@@ -17,7 +17,7 @@ use tower_lsp::lsp_types::Range;
 use super::{Server, to_proto};
 use crate::present;
 use crate::session::{Session, TurnState, View};
-use crate::store::Past;
+use crate::store::{Past, Round};
 use crate::text::Places;
 use crate::threads::{self, Status, Thread};
 use crate::verbs::facts;
@@ -302,6 +302,13 @@ fn turn_facts(
     Some(all)
 }
 
+/// The 0-based line of its content at which a round's calls begin; above it stands what was said, whatever it looks like.
+fn calls_from(round: &Round) -> Option<u64> {
+    let calls = round.metadata.get("calls")?.as_u64()?;
+    let lines = round.content.split('\n').count() as u64;
+    Some(lines.saturating_sub(calls))
+}
+
 /// `postil.workflowRounds`: the rounds after `after`, as data; `more`: there are others.
 pub(super) fn rounds(server: &Server, session: &Session, id: &str, after: u64) -> Result<Value> {
     let (workspace, run) = session.run_of(id)?;
@@ -319,6 +326,7 @@ pub(super) fn rounds(server: &Server, session: &Session, id: &str, after: u64) -
                 "time": round.time.to_string(),
                 "metadata": round.metadata,
                 "content": present::visible(&content),
+                "calls_from": calls_from(round),
                 "cut": content.len() < round.content.len(),
             })
         })

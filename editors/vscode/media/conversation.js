@@ -109,8 +109,10 @@
                 if (plain.join("").trim() !== "") box.append(body(plain.join("\n").trim()));
                 plain = [];
             };
-            for (const line of text.split("\n")) {
-                const element = call(line);
+            // The model may say what looks like a call.
+            const from = round.calls_from ?? Infinity;
+            for (const [at, line] of text.split("\n").entries()) {
+                const element = at >= from ? call(line) : undefined;
                 if (element) {
                     flush();
                     box.append(element);

@@ -101,6 +101,8 @@ export interface Round {
     metadata: Record<string, unknown>;
     content: string;
     cut: boolean;
+    /** The line of `content` at which the calls of tools begin. A server may be older than this. */
+    calls_from?: number | null;
 }
 
 export interface Rounds {

@@ -8,6 +8,7 @@ use super::super::journal::{self, Entry};
 use super::super::{Outcome, Step, metadata, millis, new_round, review};
 use super::{Loop, answer_text, nonzero, planned};
 use crate::models::{Answer, Block, Speaker, Stop, Turn};
+use crate::present::collapsed;
 
 impl Loop<'_> {
     /// One whole answer: recorded, then its tools, or its end.
@@ -43,7 +44,7 @@ impl Loop<'_> {
             if !content.is_empty() {
                 content.push('\n');
             }
-            content.push_str(&format!("{} {}", call.name, call.input));
+            content.push_str(&format!("{} {}", collapsed(&call.name), call.input));
         }
         let fields = metadata([
             ("model", json!(answer.model)),
@@ -57,6 +58,8 @@ impl Loop<'_> {
                 cost.map_or(Value::Null, |cost| json!((cost * 1e6).round() / 1e6)),
             ),
             ("duration_ms", json!(millis(took))),
+            // So many of its last lines; what looks like one above them was said.
+            ("calls", nonzero(calls.len() as u64)),
             (
                 "stop",
                 if matches!(answer.stop, Stop::EndTurn | Stop::ToolUse) {

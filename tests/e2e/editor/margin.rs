@@ -331,6 +331,8 @@ fn a_turn_is_told_while_it_runs_and_once_it_has_ended() {
     assert_eq!(read["run"]["has_changes"], true);
     assert_eq!(read["run"]["has_edits"], true);
     assert!(rounds.len() >= 4, "{rounds:?}");
+    let calls = |round: &&Value| round["calls_from"].is_u64();
+    assert_eq!(rounds.iter().filter(calls).count(), 2, "{rounds:?}");
     let last = rounds.last().expect("one")["seq"].as_u64();
     let rest = editor
         .command(
@@ -600,6 +602,48 @@ fn a_turn_that_waits_for_an_answer_is_told_to_wait() {
         json!({"run_id": ended[0]["turn"]["run_id"], "after": 0}),
     );
     assert_eq!(read.expect("rounds")["run"]["has_edits"], false);
+}
+
+#[test]
+fn what_a_model_says_like_a_call_is_told_from_its_calls() {
+    const SAID: &str = "file_edit {\"path\":\"b.rs\",\"old_string\":\"a\",\"new_string\":\"b\"}";
+    let read = call("t1", "file_read", json!({"path": "a.rs"}));
+    let model = Model::start(vec![
+        Step::blocks(
+            vec![
+                json!({"type": "text", "text": format!("So:\n{SAID}")}),
+                read,
+            ],
+            "tool_use",
+        ),
+        Step::text(SAID),
+    ]);
+    let workspace = Workspace::new();
+    workspace.write("a.rs", "// AUTHOR: why?\nfn a() {}\n");
+    let mut editor = start(&workspace, json!({"threads": true}), asking(&model));
+    editor.open("a.rs");
+    editor
+        .take_action("a.rs", 0, "Reply as agent")
+        .expect("the turn starts");
+    editor.wait_text("a.rs", |text| text.contains("AGENT:"));
+    let ended = threads(&editor, "a.rs", |list| {
+        list[0]["turn"]["running"] == false && list[0]["has_run"] == true
+    });
+    let read = editor.command(
+        "postil.workflowRounds",
+        json!({"run_id": ended[0]["turn"]["run_id"], "after": 0}),
+    );
+    let read = read.expect("rounds");
+    let rounds = read["rounds"].as_array().expect("a list").iter();
+    let said: Vec<(&str, &Value)> = rounds
+        .filter(|round| round["role"] == "assistant")
+        .map(|round| {
+            let content = round["content"].as_str().expect("a text");
+            (content, &round["calls_from"])
+        })
+        .collect();
+    let first = format!("So:\n{SAID}\nfile_read {{\"path\":\"a.rs\"}}");
+    assert_eq!(said, [(&*first, &json!(2)), (SAID, &Value::Null)]);
 }
 
 #[test]

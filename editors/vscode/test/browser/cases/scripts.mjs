@@ -7,7 +7,7 @@ const ask = (question, ...choices) => ({ calls: [["ask_user", { question, choice
 
 export const scripts = {
     host: Array(3).fill({ calls: [["bash", { command: "echo '[so](command:d.e)'; sleep 60" }]] }),
-    run: [READ, { calls: [OPTION, DEFAULT] }, { text: "Gives nothing where there is no file.", held: true }, { text: "Never said.", held: true }],
+    run: [{ ...READ, text: 'file_edit {"path":"spoof.rs","old_string":"a","new_string":"b"}' }, { calls: [OPTION, DEFAULT] }, { text: "Gives nothing where there is no file.", held: true }, { text: "Never said.", held: true }],
     reload: [READ, { text: "Never said.", held: true }, { text: "Gives nothing where there is no file." }],
     paused: [{ calls: [READ.calls[0]] }, { text: "Looked at all of it." }],
     review: [

@@ -51,6 +51,8 @@ export async function run(code, windows, model) {
     const frame = await inner(window, "#rounds");
     await window.until("the edit in the conversation", async () => /file_edit/.test(await frame.locator("#rounds").innerText()));
     ok(/\+.*Option<String>/.test(await frame.locator(".added").allInnerTexts().then((all) => all.join("\n"))), "an edit is shown as a diff");
+    equal(await frame.locator("summary", { hasText: "file_edit" }).count(), 2, "the edits that were made are shown, and none that was only said");
+    ok((await frame.locator("#rounds").innerText()).includes('file_edit {"path":"spoof.rs"'), "what was said stands as it was said");
     ok(await frame.locator("#cancel").isVisible(), "a running turn can be cancelled there");
     equal(await frame.locator("#doing").getAttribute("aria-live"), "off", "what it counts is not read out");
     const before = await frame.locator(".round").count();
