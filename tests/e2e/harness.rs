@@ -101,6 +101,8 @@ pub struct State {
     pub choices: Vec<String>,
     /// In a preview of edits (change annotations): the files, by the end of their URI, that the user ticks.
     pub ticked: Option<Vec<String>>,
+    /// What `postil/write` is answered, in this order; then that nothing is unsaved.
+    pub written: Vec<Value>,
     pub shows_no_documents: bool,
     pub settings: Value,
     /// The pipe is at its end.
@@ -199,6 +201,7 @@ impl Editor {
                 tells_no_versions: false,
                 choices: Vec::new(),
                 ticked: None,
+                written: Vec::new(),
                 shows_no_documents: false,
                 settings: options.settings.clone(),
                 closed: false,

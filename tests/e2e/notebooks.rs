@@ -4,7 +4,7 @@ use std::process::Stdio;
 
 use serde_json::{Value, json};
 
-use crate::harness::{Editor, Workspace};
+use crate::harness::{Editor, Options, Workspace};
 
 const FILE: &str = "lab/a.ipynb";
 /// As Jupyter writes it; the outputs and the metadata hold what looks like threads.
@@ -213,6 +213,55 @@ fn an_editor_that_shows_the_json_edits_the_json() {
         editor.wait_text(FILE, |text| text.contains("drop")),
         expected.replace("    \"x = ", "    \"# AUTHOR: drop x?\\n\",\n    \"x = ")
     );
+}
+
+/// What an editor has not saved in a notebook that it shows as cells is not written over on disk.
+#[test]
+fn what_an_editor_has_unsaved_in_the_cells_is_written_by_it_or_not_at_all() {
+    let workspace = Workspace::new();
+    workspace.write(FILE, NOTEBOOK);
+    let options = json!({"threads": true, "notebooks": true});
+    let mut editor = Editor::start_with(
+        &workspace,
+        Options {
+            initialization_options: options,
+            ..Options::default()
+        },
+    );
+    let told = editor.wait_message("postil/threads", |m| m["uri"] == editor.uri(FILE));
+    let threads = told["threads"].as_array().expect("a list");
+    let why = threads
+        .iter()
+        .find(|t| t["messages"][0]["text"] == "why é?");
+    let id = why.expect("that thread")["id"].clone();
+    let named = json!({"uri": editor.uri(FILE), "thread_id": id});
+    let after = NOTEBOOK.replace("json  # AUTHOR: why é?", "json");
+
+    let refused = json!({"refused": "its cells could not be saved; save it first"});
+    editor.state().written = vec![refused];
+    let error = editor.command("postil.dismissThread", named.clone());
+    let error = error.expect_err("refused").to_string();
+    assert!(
+        error.contains("could not be saved; save it first"),
+        "{error}"
+    );
+    assert_eq!(workspace.read(FILE), NOTEBOOK);
+
+    editor.state().written = vec![json!({"changed": true}), json!({"written": true})];
+    let resolved = editor.command("postil.dismissThread", named.clone());
+    resolved.expect("resolved by the editor");
+    // It would have saved it.
+    assert_eq!(workspace.read(FILE), NOTEBOOK);
+    let asked: Vec<Value> = (editor.state().received.iter())
+        .filter(|m| m["method"] == "postil/write")
+        .map(|m| m["params"].clone())
+        .collect();
+    let wanted = json!({"uri": editor.uri(FILE), "before": NOTEBOOK, "after": after});
+    assert_eq!(asked, vec![wanted; 3]);
+
+    let resolved = editor.command("postil.dismissThread", named);
+    resolved.expect("resolved on the disk");
+    assert_eq!(workspace.read(FILE), after);
 }
 
 /// The cells of a notebook that an editor shows as such are documents of a scheme of their own: they are

@@ -161,6 +161,13 @@ fn answer(shared: &Shared, method: &str, params: &Value) -> Option<Result<Value,
                 json!({"title": state.choices.remove(0)})
             }
         }
+        "postil/write" => {
+            let mut state = shared.lock();
+            match state.written.is_empty() {
+                true => json!({"written": false}),
+                false => state.written.remove(0),
+            }
+        }
         // The test answers.
         "postil/review" => return None,
         "workspace/diagnostic/refresh"
