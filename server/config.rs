@@ -160,6 +160,16 @@ pub struct Settings {
     pub web: Web,
     pub worktrees: Worktrees,
     pub share: Share,
+    pub lost: Lost,
+}
+
+/// What was said of who answers and could not be read: each by its place, as it is told to a person. Where it holds,
+/// nobody is asked in the place of whom the user may have meant.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Lost {
+    pub who: Option<String>,
+    /// By provider: how it is reached.
+    pub providers: BTreeMap<String, String>,
 }
 
 /// What an agent's commands may use beyond the workspace.
@@ -230,7 +240,7 @@ impl Default for Settings {
 pub struct Problem {
     /// `None`: it came from the client, or from the environment.
     pub file: Option<PathBuf>,
-    /// Bytes in the file.
+    /// Bytes in the file; `0..0`: none was read.
     pub range: std::ops::Range<usize>,
     pub message: String,
     /// What to write over `range` instead, where one name is nearest.
@@ -240,17 +250,27 @@ pub struct Problem {
 impl Problem {
     /// For whoever does not look at the file: with its name and the line, counted from 1.
     pub fn sentence(&self) -> String {
-        let Some(file) = &self.file else {
-            return self.message.clone();
-        };
-        // A pipe never ends, and has no lines.
-        if !file.is_file() {
-            return format!("{}: {}", file.display(), self.message);
+        match self.place() {
+            Some(place) => format!("{place}: {}", self.message),
+            None => self.message.clone(),
+        }
+    }
+
+    /// The file, and the line in it unless it is about the file as a whole.
+    pub fn place(&self) -> Option<String> {
+        let file = self.file.as_ref()?;
+        if self.is_of_all() {
+            return Some(file.display().to_string());
         }
         let text = std::fs::read(file).unwrap_or_default();
         let above = text.get(..self.range.start).unwrap_or_default();
         let line = above.iter().filter(|byte| **byte == b'\n').count() + 1;
-        format!("{}:{line}: {}", file.display(), self.message)
+        Some(format!("{}:{line}", file.display()))
+    }
+
+    /// Whether it is about the file as a whole, of which nothing was read.
+    pub fn is_of_all(&self) -> bool {
+        self.range == (0..0)
     }
 }
 
@@ -307,6 +327,7 @@ impl Loaded {
     /// about by name, and the built-in answers send nothing.
     pub fn untrusted(&self, own: &Settings) -> (Settings, PassedOver) {
         let mut settings = self.settings.clone();
+        settings.lost = own.lost.clone();
         let mut passed = PassedOver::default();
         let agents = &self.settings.agents;
         let PassedOver { model, consult } = &mut passed;

@@ -288,7 +288,8 @@ async fn model(session: &Session, workspace: &Workspace, online: bool) -> Vec<To
     let root = workspace.root();
     let choice = session.who_would_answer(workspace).await;
     let answers = choice.as_ref().ok().map(|choice| choice.answerer.name());
-    let is_open = settings.model.is_none() && session.agreed(&settings, root).is_none();
+    let is_found = settings.model.is_none() && settings.lost.who.is_none();
+    let is_open = is_found && session.agreed(&settings, root).is_none();
     let mut findings: Vec<Told> = passed_over(&passed)
         .map(|text| (None, text))
         .into_iter()

@@ -12,10 +12,14 @@ use super::check::{check, leaves, list, meant, names, nearest, text};
 use super::node::{Content, Node, from_json, from_table, to_json};
 use super::rules::{no_tool, of_paths};
 use super::schema::{Action, Raw, schema};
-use super::{Loaded, Problem};
+use super::{Loaded, Lost, Problem};
 
 /// The table of what an agent may do without asking.
 const PERMISSIONS: &str = "permissions";
+/// What says who answers.
+const MODEL: &str = "model";
+/// Where they are reached; who is set up there goes before what is merely found.
+const PROVIDERS: &str = "providers";
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Layer {
@@ -49,6 +53,7 @@ pub(super) struct Layers {
     problems: Vec<Problem>,
     /// What the user allows could not be read whole: it may have been less than what was read.
     unsure: bool,
+    lost: Lost,
 }
 
 /// Where a layer's problems are.
@@ -65,6 +70,7 @@ impl Layers {
             own: BTreeMap::new(),
             problems: Vec::new(),
             unsure: false,
+            lost: Lost::default(),
         }
     }
 
@@ -76,6 +82,34 @@ impl Layers {
             message,
             fix: None,
         });
+    }
+
+    /// The newest problem leaves open who answers, or where the provider at `path` is reached. A repository's mistakes
+    /// take nothing from what the user says.
+    fn lose(&mut self, source: &Source, path: &[String]) {
+        let Some(problem) = self.problems.last() else {
+            return;
+        };
+        if source.layer == Layer::Workspace {
+            return;
+        }
+        let place = problem.place().unwrap_or_else(|| {
+            let name = path.first().map_or("postil", String::as_str);
+            format!("`{name}` of the editor's settings")
+        });
+        if let [table, provider, ..] = path
+            && table == PROVIDERS
+        {
+            let provider = self.lost.providers.entry(provider.clone());
+            provider.or_insert_with(|| place.clone());
+        }
+        self.lost.who.get_or_insert(place);
+    }
+
+    /// A file that is passed over as a whole.
+    fn passed_over(&mut self, source: &Source, range: &Range<usize>, message: String) {
+        self.unread(source, range, message);
+        self.lose(source, &[]);
     }
 
     /// A [`Self::problem`] that leaves open what the user allows, if it is in the user's own file.
@@ -107,7 +141,7 @@ impl Layers {
         let kind = std::fs::symlink_metadata(path).map(|m| m.file_type());
         match kind {
             Err(e) if e.kind() == std::io::ErrorKind::NotFound => return,
-            Err(e) => return self.unread(&source, &(0..0), failed(&e)),
+            Err(e) => return self.passed_over(&source, &(0..0), failed(&e)),
             Ok(kind) if layer == Layer::Workspace && kind.is_symlink() => {
                 return self.problem(&source, &(0..0), failed(&"it is a link"));
             }
@@ -115,17 +149,17 @@ impl Layers {
         }
         match std::fs::metadata(path) {
             Ok(m) if !m.is_file() => {
-                return self.unread(&source, &(0..0), failed(&"it is no ordinary file"));
+                return self.passed_over(&source, &(0..0), failed(&"it is no ordinary file"));
             }
             Ok(m) if m.len() > 1 << 20 => {
-                return self.unread(&source, &(0..0), failed(&"it is larger than 1 MB"));
+                return self.passed_over(&source, &(0..0), failed(&"it is larger than 1 MB"));
             }
             _ => {}
         }
         match std::fs::read_to_string(path) {
             Ok(text) => self.text(layer, path, &text),
             Err(e) if e.kind() == std::io::ErrorKind::NotFound => {}
-            Err(e) => self.unread(&source, &(0..0), failed(&e)),
+            Err(e) => self.passed_over(&source, &(0..0), failed(&e)),
         }
     }
 
@@ -147,7 +181,7 @@ impl Layers {
             Err(e) => {
                 let range = e.span().map_or(0..0, |s| s.start + start..s.end + start);
                 let what = e.message().lines().next().unwrap_or_default().to_owned();
-                self.unread(
+                self.passed_over(
                     &source,
                     &range,
                     format!("this is no TOML ({what}), so the whole file is passed over: correct it here"),
@@ -166,11 +200,11 @@ impl Layers {
         match from_json(value) {
             Some(node) if matches!(node.content, Content::Table(_)) => self.layer(&source, &node),
             None => {}
-            Some(_) => self.problem(
-                &source,
-                &(0..0),
-                String::from("the editor's settings of postil are no object"),
-            ),
+            Some(_) => {
+                let message = String::from("the editor's settings of postil are no object");
+                self.problem(&source, &(0..0), message);
+                self.lose(&source, &[]);
+            }
         }
     }
 
@@ -229,11 +263,14 @@ impl Layers {
         let place = if key.is_empty() { &node.range } else { key };
         if schema.get("x-from").is_some() && (source.layer != Layer::User || source.file.is_none())
         {
-            return self.problem(
-                source,
-                place,
-                format!("`{shown}` counts in your own config.toml only: a workspace or an editor may not set it"),
+            let message = format!(
+                "`{shown}` counts in your own config.toml only: a workspace or an editor may not set it"
             );
+            self.problem(source, place, message);
+            if shown == PROVIDERS {
+                self.lose(source, path);
+            }
+            return;
         }
         let properties = schema.get("properties").and_then(Value::as_object);
         let others = schema.get("additionalProperties").filter(|v| v.is_object());
@@ -268,6 +305,9 @@ impl Layers {
                     match meant.is_some_and(|fix| fix == PERMISSIONS) {
                         true => self.unread(source, place, message),
                         false => self.wrong(source, path, place, message),
+                    }
+                    if may_say_who(source, path, name, fix.as_deref()) {
+                        self.lose(source, std::slice::from_ref(name));
                     }
                     self.fix(fix.filter(|fix| entries.iter().all(|(name, ..)| name != fix)));
                 }
@@ -366,9 +406,13 @@ impl Layers {
 
     /// A value at `path` that is passed over.
     fn wrong(&mut self, source: &Source, path: &[String], range: &Range<usize>, message: String) {
-        match path.first().is_some_and(|table| table == PERMISSIONS) {
-            true => self.unread(source, range, message),
-            false => self.problem(source, range, message),
+        match path.first().map(String::as_str) {
+            Some(PERMISSIONS) => self.unread(source, range, message),
+            Some(MODEL | PROVIDERS) => {
+                self.problem(source, range, message);
+                self.lose(source, path);
+            }
+            _ => self.problem(source, range, message),
         }
     }
 
@@ -475,6 +519,7 @@ impl Layers {
         // Every leaf was checked, so this cannot fail; if it did, the defaults would be the safe side, with questions.
         let mut raw: Raw = serde_json::from_value(merged).unwrap_or_else(|e| {
             self.unsure = true;
+            self.lost.who = Some(String::from("what is set"));
             let message = format!("the settings cannot be used together ({e}): the defaults hold");
             self.problems.push(Problem {
                 file: None,
@@ -500,11 +545,23 @@ impl Layers {
         });
         let mut settings = raw.into_settings();
         settings.rules = of_paths(settings.rules, root);
+        settings.lost = self.lost;
         Loaded {
             settings,
             problems: self.problems,
             sources,
         }
+    }
+}
+
+/// Whether a setting `name` of `path` that there is not may have been to say who answers: every name at the top of the
+/// user's own file whose meaning cannot be told, and one that stands below the head of another table.
+fn may_say_who(source: &Source, path: &[String], name: &str, meant: Option<&str>) -> bool {
+    let is_own = source.layer == Layer::User && source.file.is_some();
+    let says_who = |name: &str| matches!(name, MODEL | "models" | PROVIDERS | "agents");
+    match meant.filter(|_| path.is_empty()) {
+        Some(meant) => says_who(meant),
+        None => is_own && (path.is_empty() || says_who(name)),
     }
 }
 

@@ -9,7 +9,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::{Network, Provider, ProxyMode, Sandbox, Settings, Web, Worktrees};
+use super::{Lost, Network, Provider, ProxyMode, Sandbox, Settings, Web, Worktrees};
 use crate::acp::Agent;
 use crate::children::Row;
 use crate::models::prices::Said;
@@ -601,7 +601,7 @@ impl Raw {
             models: models.collect(),
             trigger: self.turn.trigger,
             review: self.turn.review,
-            consult: self.turn.consult,
+            consult: self.turn.consult.filter(|m| !m.trim().is_empty()),
             max_rounds: self.turn.max_rounds,
             max_tokens: self.turn.max_tokens,
             max_cost: self.turn.max_cost,
@@ -629,6 +629,7 @@ impl Raw {
                 max_concurrent: worktree.max_concurrent,
             },
             share: self.workflow.share,
+            lost: Lost::default(),
         }
     }
 }

@@ -26,7 +26,8 @@ pub struct Choice {
 }
 
 /// The answerer that `name` (`provider/model`, or `offline`), else the settings name; nothing named: the
-/// first of a configured provider, a key in the environment, an Ollama on this machine, else offline.
+/// first of a configured provider, a key in the environment, an Ollama on this machine, else offline. An empty name is
+/// none.
 ///
 /// # Errors
 /// `NoKey` and `Refused`, each with what to set.
@@ -45,12 +46,19 @@ pub async fn choose_with(
         settings,
         environment,
     };
-    let named = name
-        .map(|n| (n, "it was asked for"))
-        .or_else(|| settings.model.as_deref().map(|m| (m, "`model` names it")));
-    match named.map(|(name, why)| (name.trim(), why)) {
-        Some((name, why)) if !name.is_empty() => chooser.named(name, why).await,
-        _ => chooser.first().await,
+    let is_one = |name: &&str| !name.is_empty();
+    let asked = name.map(str::trim).filter(is_one);
+    let set = settings.model.as_deref().map(str::trim).filter(is_one);
+    let named = asked
+        .map(|name| (name, "it was asked for"))
+        .or_else(|| set.map(|name| (name, "`model` names it")));
+    match (named, &settings.lost.who) {
+        (Some((name, why)), _) => chooser.named(name, why).await,
+        // Who is merely found may be whom the user did not want.
+        (None, Some(place)) => Err(ModelError::Refused(format!(
+            "{place} cannot be used, so it is not known who shall answer, and nobody was asked: correct it, or name one with `--model`"
+        ))),
+        (None, None) => chooser.first().await,
     }
 }
 
@@ -76,6 +84,12 @@ impl Chooser<'_> {
             }
             _ => return Err(self.unknown(name)),
         };
+        // It might be reached elsewhere, or with another key, than the user says.
+        if let Some(place) = self.settings.lost.providers.get(provider) {
+            return Err(ModelError::Refused(format!(
+                "{place} cannot be used, so it is not known how {provider} is reached, and nobody was asked: correct it"
+            )));
+        }
         let Some(settings) = providers.get(provider) else {
             return Err(self.unknown(name));
         };

@@ -14,6 +14,7 @@ mod real; // a server of models that is real
 mod servers; // what servers leave out or get wrong
 mod strict; // what the real endpoint refuses
 mod strict_openai; // and the other one
+mod unread; // settings that cannot be read choose nobody
 mod wires; // the answer in the other wire formats
 
 use std::collections::VecDeque;

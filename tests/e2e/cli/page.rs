@@ -79,6 +79,14 @@ table `permissions` or the whole file cannot be read, whatever does more than re
 where a rule that asks or denies, or `tools.disabled`, names a tool that there is not. The tool with the nearest name is
 told; it is asked about, or switched off, until you correct it.
 
+## Who answers after a mistake
+
+A mistake in `config.toml` does not have your code sent to somebody else. Where the whole file cannot be used, or `model`,
+or something below `providers`, or a name at the top of the file that is none of the settings, turns are refused until you
+correct it or name who shall answer: with `--model`, by `POSTIL_MODEL` or in an editor. A provider of which something
+cannot be used is not asked at all. A `model` of your editor's settings that is no text is such a mistake, too, unless
+another place names one.
+
 ## All settings
 
 NAME stands for a name that you choose.

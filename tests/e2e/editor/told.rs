@@ -9,7 +9,7 @@ const OURS: &str = "postil: ";
 #[test]
 fn a_message_has_our_name_once() {
     let workspace = Workspace::new();
-    workspace.configure("nonsense = 1\n");
+    workspace.configure("[threads]\nnonsense = 1\n");
     workspace.write("a.rs", "// AUTHOR: where is `a` used?\nfn a() {}\n");
     workspace.write("b.rs", "fn b() {}\n");
     for (client, is_named) in [
