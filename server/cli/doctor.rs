@@ -1,7 +1,6 @@
 //! `postil doctor`: what was found, what is wrong with it, and the way out. Of the model: which one and why, where its
 //! key comes from, what it holds and costs, and whether it answers.
 
-use std::fs::File;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -149,15 +148,15 @@ fn trust(session: &Session, root: &Path) -> Told {
 }
 
 fn settings(file: &Path, loaded: &Loaded) -> Vec<Told> {
+    let is_of = |problem: &&Problem| problem.file.as_deref() == Some(file);
+    let mut of_file = loaded.problems.iter().filter(is_of);
     let there = match file.try_exists() {
         Ok(false) => "none, and none is needed",
-        // A pipe is waited for when it is opened.
-        Ok(true) if file.is_file() && File::open(file).is_ok() => "read",
+        Ok(true) if !of_file.clone().any(Problem::is_of_all) => "read",
         _ => "not read",
     };
     let whole = format!("{} ({there})", file.display());
-    let is_of = |problem: &Problem| problem.file.as_deref() == Some(file);
-    let mut told = vec![(Some(!loaded.problems.iter().any(is_of)), whole)];
+    let mut told = vec![(Some(of_file.next().is_none()), whole)];
     let wrong = loaded.problems.iter();
     told.extend(wrong.map(|problem| (Some(false), problem.sentence())));
     told

@@ -174,3 +174,27 @@ fn what_a_program_gets_in_its_environment_is_not_shown() {
         }
     }
 }
+
+#[test]
+fn a_settings_file_of_which_nothing_was_read_is_told_so() {
+    let workspace = project();
+    for bytes in [
+        &b"model = 'offline' # \xff\n"[..],
+        &[b"# x\n".repeat(1 << 19), b"model = 'offline'\n".to_vec()].concat(),
+    ] {
+        std::fs::create_dir_all(workspace.config_file().with_file_name("")).expect("a folder");
+        std::fs::write(workspace.config_file(), bytes).expect("written");
+        let (code, found) = faults(&workspace);
+        assert_eq!(code, 1);
+        has(&found, "settings", "config.toml (not read)");
+        // In no line of it.
+        has(
+            &found,
+            "settings",
+            "config.toml: it cannot be read and is passed over (",
+        );
+        has(&found, "model", "config.toml cannot be used, so");
+    }
+    workspace.configure("[turn]\nx = 1\n");
+    has(&faults(&workspace).1, "settings", "config.toml (read)");
+}
