@@ -393,12 +393,15 @@ async fn chosen(choice: Result<Choice, ModelError>, root: &Path, online: bool) -
                 Some(true),
                 format!("the key comes from {} when a turn begins", choice.key),
             ),
-            program => (
+            Some(program) => (
                 Some(false),
                 format!(
-                    "the program of {setting} (`{}`) is not on PATH: install it, or correct the setting in your config.toml",
-                    program.map(String::as_str).unwrap_or_default()
+                    "the program of {setting} (`{program}`) is not on PATH: install it, or correct the setting in your config.toml"
                 ),
+            ),
+            None => (
+                Some(false),
+                format!("{setting} is empty: write the program and its arguments there"),
             ),
         },
     });

@@ -355,6 +355,13 @@ fn doctor_says_which_model_and_why_and_the_fix() {
             ],
         ),
         (
+            format!(
+                "model = \"mine/x\"\n[providers.mine]\nbaseUrl = \"{nobody}\"\napiKeyCommand = []\n"
+            ),
+            &[],
+            &["false apiKeyCommand is empty: write the program and its arguments there"],
+        ),
+        (
             String::from("model = \"mine/x\"\n[providers.mine]\napi = \"chat\"\n"),
             &[],
             &[
