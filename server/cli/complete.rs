@@ -89,6 +89,18 @@ function _postil_words() {
 }
 "#;
 
+/// fish hands the word over as it is typed, with its backslashes and quotes, the last of which may be open still; what it
+/// is offered it writes in its own way.
+const TYPED: &str = r#"
+function _postil_typed
+    set -l typed (commandline --current-token --cut-at-cursor)
+    for end in '' '"' "'"
+        string unescape -- $typed$end 2>/dev/null; and return
+    end
+    printf '%s\n' $typed
+end
+"#;
+
 /// What the shell asked for; `None`: no shell has asked.
 pub(super) fn answered() -> Option<ExitCode> {
     std::env::var_os(ASKED)?;
@@ -126,6 +138,10 @@ pub(super) fn script(shell: clap_complete::Shell) -> std::io::Result<Vec<u8>> {
         // Found by its name on `fpath` zsh runs it as the function at the first Tab, which would complete nothing.
         let first = "if [ \"$funcstack[1]\" = \"_postil\" ]; then _postil_words \"$@\"; fi\n";
         script = (text + NAMES + first).into();
+    }
+    if shell == clap_complete::Shell::Fish {
+        let text = String::from_utf8_lossy(&script);
+        script = (text.replace("(commandline --current-token)", "(_postil_typed)") + TYPED).into();
     }
     Ok(script)
 }

@@ -277,3 +277,35 @@ fn bash_completes_a_name_that_needs_quotes() {
         assert_eq!(put_by_bash(&workspace, words, at, typed), put, "{words}");
     }
 }
+
+/// It hands a word over as it is typed, with what it is quoted by.
+#[test]
+fn fish_completes_a_path_as_it_is_typed() {
+    if !peers::on_path("fish") {
+        return;
+    }
+    let workspace = Workspace::new();
+    workspace.write("src dir/a b.rs", NOTES);
+    workspace.write("w/it's.rs", NOTES);
+    let program = std::path::Path::new(env!("CARGO_BIN_EXE_postil"));
+    let folder = program.parent().expect("a folder").display();
+    let path = format!("{folder}:{}", std::env::var("PATH").unwrap_or_default());
+    for (typed, offered) in [
+        ("postil threads sr", "src dir/"),
+        (r"postil threads src\ d", "src dir/"),
+        ("postil threads \"src d", "src dir/"),
+        ("postil threads 'src d", "src dir/"),
+        (r"postil threads src\ dir/a\ ", "src dir/a b.rs"),
+        ("postil threads \"src dir/a b", "src dir/a b.rs"),
+        (r"postil check w/it\'", "w/it's.rs"),
+        (r"postil check 'w/it\'s", "w/it's.rs"),
+    ] {
+        let script = "postil completions fish | source; complete -C $argv[1]";
+        let mut shell = workspace.command("fish");
+        shell.args(["-c", script, typed]).env("PATH", &path);
+        let output = shell.output().expect("fish runs");
+        let said = String::from_utf8_lossy(&output.stdout);
+        let first = said.lines().next().unwrap_or_default();
+        assert_eq!(first, offered, "{typed}: {output:?}");
+    }
+}
