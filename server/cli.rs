@@ -66,13 +66,17 @@ pub fn run() -> ExitCode {
     let args = match Args::try_parse() {
         Ok(args) => args,
         Err(error) => {
-            let code = u8::from(error.use_stderr()) * 2;
-            let _ = error.print();
-            if error.use_stderr() && std::env::args_os().any(|word| word == "--json") {
+            let printed = error.print();
+            if !error.use_stderr() {
+                // The help or the version.
+                out::ended(printed);
+                return ExitCode::from(u8::from(!out::is_whole()));
+            }
+            if std::env::args_os().any(|word| word == "--json") {
                 let out = Out::new(true, false, args::Color::Auto);
                 out.data(&serde_json::json!({"error": sentence(&error), "code": "usage"}));
             }
-            return ExitCode::from(code);
+            return ExitCode::from(2);
         }
     };
     match args.command {

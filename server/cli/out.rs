@@ -190,7 +190,8 @@ fn is_a_file() -> bool {
     false
 }
 
-fn ended(written: std::io::Result<()>) {
+/// What became of something that was printed.
+pub(super) fn ended(written: std::io::Result<()>) {
     let Err(error) = written else { return };
     if GONE.swap(true, Ordering::Relaxed) || error.kind() == std::io::ErrorKind::BrokenPipe {
         return;

@@ -283,6 +283,9 @@ fn output_that_cannot_be_written_is_an_error() {
         let full = std::fs::File::options().write(true).open("/dev/full");
         let output = workspace
             .postil()
+        &["--version"],
+        &["--help"],
+        &["help", "threads"],
             .args(args)
             .stdout(full.expect("the device"))
             .output()
