@@ -391,7 +391,7 @@ pub(super) enum WorkflowCommand {
         #[arg(long, value_parser = RunStatus::parse, add = offers(complete::statuses))]
         status: Option<RunStatus>,
         /// At most so many
-        #[arg(long, value_name = "N", default_value_t = RUNS, allow_hyphen_values = true, value_parser = whole)]
+        #[arg(long, value_name = "N", default_value_t = RUNS, allow_hyphen_values = true, value_parser = some)]
         limit: usize,
     },
     /// The rounds of a run, in pages
@@ -428,7 +428,7 @@ pub(super) enum WorkflowCommand {
         #[arg(required = true)]
         words: Vec<String>,
         /// At most so many
-        #[arg(long, value_name = "N", default_value_t = HITS, allow_hyphen_values = true, value_parser = whole)]
+        #[arg(long, value_name = "N", default_value_t = HITS, allow_hyphen_values = true, value_parser = some)]
         limit: usize,
     },
     /// A whole run as a document
@@ -525,6 +525,10 @@ fn whole(text: &str) -> Result<usize, String> {
 fn round(text: &str) -> Result<u64, String> {
     let number = count(text).filter(|number| *number > 0);
     number.ok_or_else(|| String::from("give a whole number, 1 or above"))
+}
+
+fn some(text: &str) -> Result<usize, String> {
+    round(text).map(|number| usize::try_from(number).unwrap_or(usize::MAX))
 }
 
 /// How a run is exported.

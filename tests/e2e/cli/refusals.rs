@@ -139,9 +139,11 @@ fn a_number_that_cannot_be_is_told_with_what_it_should_be() {
         (&["workflow", "thread", "abcd"], "--budget", "-1", whole),
         (&["workflow", "thread", "abcd"], "--before", "-1", round),
         (&["workflow", "thread", "abcd"], "--before", "0", round),
-        (&["workflow", "list"], "--limit", "-1", whole),
-        (&["workflow", "list"], "--limit", "-.5", whole),
-        (&["workflow", "search", "x"], "--limit", "1.5", whole),
+        (&["workflow", "list"], "--limit", "-1", round),
+        (&["workflow", "list"], "--limit", "-.5", round),
+        (&["workflow", "list"], "--limit", "0", round),
+        (&["workflow", "search", "x"], "--limit", "1.5", round),
+        (&["workflow", "search", "x"], "--limit", "0", round),
     ] {
         let wrong = postil(&workspace, &[args, &[option, value, "--json"]].concat());
         assert_eq!(wrong.code, 2, "{args:?} {wrong:?}");
