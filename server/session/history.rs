@@ -53,6 +53,7 @@ impl Session {
                 Err(StoreError::UnknownRun(_)) => {
                     self.find_thread(id, Some(workspace.root()))?.1.id
                 }
+                Err(StoreError::ShortId(id)) => return Err(Error::ShortId(id)),
                 Err(error) => return Err(error.into()),
             }),
         };

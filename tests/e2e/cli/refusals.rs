@@ -13,6 +13,8 @@ fn ids_that_name_no_one_thread_are_refused() {
         }
         postil(&workspace, &["respond", id, "x"]).refused(says);
     }
+    let short = "thread id `12` is too short";
+    postil(&workspace, &["workflow", "list", "--thread", "12"]).refused(short);
     let failed = postil(&workspace, &["dismiss", "0000dead", "--json"]);
     assert_eq!(failed.json()["code"], "unknown_thread");
     assert_eq!(workspace.read("src/main.rs"), MAIN);
