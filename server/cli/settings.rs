@@ -245,6 +245,10 @@ pub(super) async fn tools(cx: &Cx, command: ToolsCommand) -> Outcome {
             let input: Value = serde_json::from_str(&parameters).map_err(|error| {
                 Stop::Usage(format!("the parameters are no JSON object: {error}"))
             })?;
+            if !input.is_object() {
+                let text = "the parameters are no JSON object: put them between braces, as in `{\"pattern\":\"fn main\"}`";
+                return Err(Stop::Usage(String::from(text)));
+            }
             let session = cx.session()?;
             let answer = session.call_tool(&name, input).await;
             session.shutdown().await;
