@@ -93,7 +93,15 @@ impl RunStatus {
         let found = Self::ALL.into_iter().find(|status| status.name() == name);
         found.ok_or_else(|| {
             let known = Self::ALL.map(Self::name).join(", ");
-            format!("`{}` is no status; there are {known}", name.escape_debug())
+            let meant = match name {
+                // As a turn ends, and not its run.
+                "paused" => "; a run whose turn paused is awaiting_user",
+                _ => "",
+            };
+            format!(
+                "`{}` is no status; there are {known}{meant}",
+                name.escape_debug()
+            )
         })
     }
 }

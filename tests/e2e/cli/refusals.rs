@@ -283,13 +283,13 @@ fn output_that_cannot_be_written_is_an_error() {
         &["config", "schema"],
         &["completions", "bash"],
         &["tools", "list"],
+        &["--version"],
+        &["--help"],
+        &["help", "threads"],
     ] {
         let full = std::fs::File::options().write(true).open("/dev/full");
         let output = workspace
             .postil()
-        &["--version"],
-        &["--help"],
-        &["help", "threads"],
             .args(args)
             .stdout(full.expect("the device"))
             .output()
@@ -314,6 +314,19 @@ fn wrong_usage_is_named_in_json_too() {
         (&["threads", "--status", "bogus"][..], "'bogus'"),
         (&["threads", "--status", "bogus"], "awaiting_user"),
         (&["threads", "--nothing"], "--nothing"),
+        // As a turn ends.
+        (
+            &["workflow", "list", "--status", "paused"],
+            "a run whose turn paused is awaiting_user",
+        ),
+        (
+            &["tools", "call", "grep", "null"],
+            "the parameters are no JSON object",
+        ),
+        (
+            &["tools", "call", "grep", "[1]"],
+            "the parameters are no JSON object",
+        ),
         (&["reply"], "--all for every pending thread"),
     ] {
         let wrong = postil(&workspace, &[args, &["--json"]].concat());
