@@ -13,7 +13,15 @@ const LICENSE = /^(licen[cs]e|copying|notice|unlicense|copyright)/i;
 
 /** What the program is linked with: neither what builds it nor what tests it. */
 function crates() {
-    const run = (program, ...args) => execFileSync(program, args, { cwd: root, encoding: "utf8", maxBuffer: 64 << 20 });
+    const run = (program, ...args) => {
+        try {
+            return execFileSync(program, args, { cwd: root, encoding: "utf8", maxBuffer: 64 << 20, stdio: ["ignore", "pipe", "pipe"] });
+        } catch (error) {
+            const [why] = (error.stderr || error.message).trim().split("\n");
+            process.stderr.write(`packaging/licenses.mjs: the licences of the libraries need cargo and rustc, and the sources of the crates (\`cargo fetch --locked\` gets them): ${program}: ${why}\n`);
+            process.exit(1);
+        }
+    };
     const host = process.env.CARGO_BUILD_TARGET ?? /^host: (.*)$/m.exec(run("rustc", "-vV"))[1];
     const { packages, resolve } = JSON.parse(run("cargo", "metadata", "--locked", "--format-version", "1", "--filter-platform", host));
     const byId = new Map(packages.map((one) => [one.id, one]));

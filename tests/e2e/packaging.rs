@@ -410,3 +410,30 @@ fn npm_starts_the_program_that_it_carries() {
     });
     assert_eq!(left, 0);
 }
+
+#[test]
+fn licences_without_a_toolchain_are_one_sentence() {
+    if !peers::on_path("node") {
+        return;
+    }
+    let workspace = Workspace::new();
+    // As rustup has it where no toolchain is chosen.
+    let rustc = workspace.write(
+        "bin/rustc",
+        "#!/bin/sh\necho 'error: rustup could not choose a version of rustc' >&2\nseq 60 >&2\nexit 1\n",
+    );
+    said(Command::new("chmod").arg("755").arg(&rustc));
+    let path = std::env::var("PATH").unwrap_or_default();
+    let path = format!("{}:{path}", workspace.path("bin").display());
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("packaging/licenses.mjs");
+    let mut command = workspace.command("node");
+    command.arg(script).arg("crates").env("PATH", path);
+    let output = command.output().expect("node runs");
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{errors}");
+    assert_eq!(errors.lines().count(), 1, "{errors}");
+    assert!(
+        errors.contains("need cargo and rustc") && errors.contains("rustup could not choose"),
+        "{errors}"
+    );
+}
