@@ -221,12 +221,12 @@ async fn dispatch(cx: &Cx, command: Command) -> Outcome {
             path,
             status,
             sarif,
-        } => threads::list(cx, path.as_deref(), status, sarif),
+        } => threads::list(cx, path.as_deref(), status, sarif).await,
         Command::Check {
             paths,
             status,
             sarif,
-        } => threads::check(cx, &paths, status, sarif),
+        } => threads::check(cx, &paths, status, sarif).await,
         Command::Respond { id, text, agent } => {
             threads::respond(cx, &id, text, agent.as_deref()).await
         }

@@ -12,10 +12,10 @@ use serde_json::json;
 use super::host::Reading;
 use super::out::{BOLD, CYAN, DIM, GREEN, YELLOW};
 use super::sarif::{SURELY_TAKEN, to_sarif};
-use super::{Cx, Outcome, Stop, text_of, way};
+use super::{Cx, Outcome, Stop, text_of, turns, way};
 use crate::bridge;
 use crate::os;
-use crate::present::{counted, one_line, short};
+use crate::present::{counted, one_line, short, visible};
 use crate::session::{Done, Error, Listed, Session, Summary, ThreadList};
 use crate::threads::Status;
 use crate::verbs;
@@ -23,15 +23,55 @@ use crate::verbs;
 /// Of a notebook that cannot be parsed; nothing else is so.
 const NO_JSON: &str = "it is no JSON that can be read, so its threads are not known";
 
-pub(super) fn list(cx: &Cx, path: Option<&Path>, status: Option<Status>, sarif: bool) -> Outcome {
+pub(super) async fn list(
+    cx: &Cx,
+    path: Option<&Path>,
+    status: Option<Status>,
+    sarif: bool,
+) -> Outcome {
     let paths: Vec<PathBuf> = path.into_iter().map(Path::to_owned).collect();
     look(cx, &paths, status, sarif)?;
+    tell_unsaved(cx, &paths).await?;
     Ok(true)
 }
 
-pub(super) fn check(cx: &Cx, paths: &[PathBuf], status: Option<Status>, sarif: bool) -> Outcome {
+pub(super) async fn check(
+    cx: &Cx,
+    paths: &[PathBuf],
+    status: Option<Status>,
+    sarif: bool,
+) -> Outcome {
     let list = look(cx, paths, status, sarif)?;
+    tell_unsaved(cx, paths).await?;
     Ok(list.summary.total == 0 && !list.misses_some())
+}
+
+/// What is looked at is what is on disk: names the files below `paths` of which an editor has more.
+async fn tell_unsaved(cx: &Cx, paths: &[PathBuf]) -> Result<(), Stop> {
+    if cx.out.quiet {
+        return Ok(());
+    }
+    let root = os::resolved(&cx.root()?);
+    let scopes: Vec<PathBuf> = paths
+        .iter()
+        .map(|path| cx.path(path))
+        .collect::<Result<_, _>>()?;
+    let is_below = |file: &String| {
+        let file = root.join(file);
+        scopes.is_empty() || scopes.iter().any(|scope| file.starts_with(scope))
+    };
+    let unsaved: Vec<String> = way::unsaved_soon(cx)
+        .await
+        .into_iter()
+        .filter(is_below)
+        .collect();
+    if !unsaved.is_empty() {
+        let named = turns::some_of(&unsaved);
+        cx.out.warn(&visible(&format!(
+            "not saved in the editor, and looked at as on disk: {named}"
+        )));
+    }
+    Ok(())
 }
 
 /// Lists what is below `paths`, each thread once, and prints it.

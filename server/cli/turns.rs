@@ -117,6 +117,7 @@ pub(super) async fn reply(cx: &Cx, args: ReplyArgs) -> Outcome {
         answer(&session, vec![id], none, &options, jobs, events, tell).await
     } else {
         let scope = cx.scope(args.target.as_deref().map(Path::new))?;
+        let root = os::resolved(&cx.root()?);
         let files = pending_files(&session, scope.as_deref())?;
         let elsewhere = way::unsaved_elsewhere(cx, &files).await?;
         unsaved.extend(elsewhere.keys().map(|path| session.relative(path)));
@@ -124,6 +125,13 @@ pub(super) async fn reply(cx: &Cx, args: ReplyArgs) -> Outcome {
         let removed = look(true)?;
         let others = look(false)?;
         left = &removed.unsaved | &others.unsaved;
+        // Asked in the editor, and not on disk yet.
+        let mut there = way::pending_in(cx, &unsaved).await?;
+        there.retain(|file| {
+            let is_below = |scope: &PathBuf| root.join(file).starts_with(scope);
+            scope.as_ref().is_none_or(is_below)
+        });
+        left.append(&mut there);
         for file in &left {
             cx.out.warn(&not_saved(file));
         }
@@ -428,7 +436,7 @@ fn in_files(session: &Session, ids: &[String]) -> String {
 const SOME: usize = 10;
 
 /// The first of them, and how many more there are.
-fn some_of(all: &[String]) -> String {
+pub(super) fn some_of(all: &[String]) -> String {
     let named = all[..all.len().min(SOME)].join(", ");
     match all.len().saturating_sub(SOME) {
         0 => named,

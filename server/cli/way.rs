@@ -15,7 +15,7 @@ use crate::bridge::{self, Listed, NoAnswer, Open};
 use crate::os;
 use crate::present::visible;
 use crate::session::Error;
-use crate::threads;
+use crate::threads::{self, Status};
 use crate::verbs::{self, Verb};
 
 /// Told where an editor's document was changed.
@@ -24,6 +24,8 @@ pub(super) const YOURS_TO_SAVE: &str =
 
 /// An editor that takes longer is told of.
 const SILENCE: Duration = Duration::from_secs(3);
+/// What is asked by the way alone is given up after so long.
+const SOON: Duration = Duration::from_secs(2);
 
 /// What came of a command: of the editor's server where it has `arguments` and one serves the workspace, else of `here`,
 /// which is done on the files and not begun before.
@@ -117,12 +119,51 @@ pub(super) async fn unsaved(cx: &Cx) -> Result<BTreeSet<String>, Stop> {
         .collect())
 }
 
+/// The same for what only tells of them: no editor is waited for long, and none that cannot be asked is an error.
+pub(super) async fn unsaved_soon(cx: &Cx) -> BTreeSet<String> {
+    match timeout(SOON, unsaved(cx)).await {
+        Ok(unsaved) => unsaved.unwrap_or_default(),
+        Err(_) => {
+            cx.out.warn(
+                "the editor does not answer, it may be suspended: what is not saved there is not looked at",
+            );
+            BTreeSet::new()
+        }
+    }
+}
+
+/// Those of `files` in which the editor shows a thread that waits for an agent.
+pub(super) async fn pending_in(
+    cx: &Cx,
+    files: &BTreeSet<String>,
+) -> Result<BTreeSet<String>, Stop> {
+    if files.is_empty() {
+        return Ok(BTreeSet::new());
+    }
+    let shown = threads_shown(cx).await?;
+    let pending = shown
+        .iter()
+        .filter(|thread| thread["status"] == Status::Pending.name());
+    let pending: BTreeSet<String> = pending
+        .filter_map(|thread| thread["file"].as_str().map(str::to_owned))
+        .collect();
+    Ok(&pending & files)
+}
+
+async fn threads_shown(cx: &Cx) -> Result<Vec<Value>, Stop> {
+    let listed: Option<Value> = through_editor(cx, &verbs::GET_THREADS, &json!({})).await?;
+    let threads = listed.and_then(|mut list| match list["threads"].take() {
+        Value::Array(threads) => Some(threads),
+        _ => None,
+    });
+    Ok(threads.unwrap_or_default())
+}
+
 /// The file in which the editor shows a thread with this id, or beginning of one.
 pub(super) async fn shown_in(cx: &Cx, id: &str) -> Result<Option<String>, Stop> {
     let id = threads::normal(id);
-    let listed: Option<Value> = through_editor(cx, &verbs::GET_THREADS, &json!({})).await?;
-    let threads = listed.as_ref().and_then(|list| list["threads"].as_array());
-    let mut threads = threads.into_iter().flatten();
+    let threads = threads_shown(cx).await?;
+    let mut threads = threads.iter();
     let thread = threads.find(|one| one["id"].as_str().is_some_and(|own| own.starts_with(&id)));
     Ok(thread.and_then(|thread| thread["file"].as_str().map(str::to_owned)))
 }

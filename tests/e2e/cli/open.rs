@@ -538,3 +538,44 @@ fn the_editor_of_a_folder_whose_name_is_no_text_is_asked() {
         (!text.contains("AUTHOR") && text.contains("typed")).then_some(())
     });
 }
+
+/// What stands in the editor alone is not looked at by what reads the disk; that is no "nothing".
+#[test]
+fn threads_that_are_in_an_editor_alone_are_not_passed_over_without_a_word() {
+    let workspace = Workspace::new();
+    workspace.write("src/b.py", "def b(): pass\n");
+    let editor = listening(&workspace);
+    editor.open("src/b.py");
+    editor.splice("src/b.py", 0..0, "# AUTHOR: why?\n");
+    editor.wait_codes("src/b.py", &["pending"]);
+    let told = "not saved in the editor, and looked at as on disk: src/b.py";
+    for args in [
+        &["threads"][..],
+        &["threads", "src"],
+        &["check"],
+        &["check", "src/b.py"],
+    ] {
+        let looked = postil(&workspace, args).ok();
+        assert!(looked.out.contains("no threads"), "{looked:?}");
+        assert!(looked.err.contains(told), "{looked:?}");
+    }
+    workspace.write("docs/a.md", "none\n");
+    for args in [
+        &["threads", "docs"][..],
+        &["threads", "-q"],
+        &["check", "docs"],
+    ] {
+        assert_eq!(postil(&workspace, args).ok().err, "", "{args:?}");
+    }
+    let reply = |path: &[&str]| {
+        let args = ["reply", "--all", "--yes", "--model", "offline"];
+        postil(&workspace, &[&args, path].concat())
+    };
+    let all = reply(&[]).refused("src/b.py has changes in the editor that are not saved");
+    assert!(!all.out.contains("no thread is pending"), "{all:?}");
+    assert!(reply(&["docs"]).ok().out.contains("no thread is pending"));
+    editor.save("src/b.py");
+    editor.diagnostics("src/b.py");
+    reply(&[]).ok();
+    assert!(workspace.read("src/b.py").contains("# AGENT: "));
+}
