@@ -11,7 +11,7 @@ use std::ffi::OsString;
 use std::fmt::Write as _;
 use std::path::Path;
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::time::{Instant, SystemTime};
+use std::time::{Duration, Instant, SystemTime};
 
 use async_trait::async_trait;
 use serde_json::{Value, json};
@@ -39,6 +39,9 @@ const MAX_SAID: usize = 4 << 20;
 /// Tool calls that are followed at once.
 const MAX_CALLS: usize = 10_000;
 
+/// An agent that says nothing for so long has not been waiting for us to hear it.
+const SILENCE: Duration = Duration::from_secs(1);
+
 /// Steps of its plan that are kept.
 const MAX_STEPS: usize = 100;
 
@@ -63,6 +66,8 @@ struct Progress {
     cost: f64,
     /// The last sign of life.
     heard: Option<SystemTime>,
+    /// What it has been telling since then it may have done long before it is heard.
+    speaks_since: Option<SystemTime>,
     /// Why the turn must end.
     end: Option<Outcome>,
 }
@@ -124,7 +129,8 @@ impl Work<'_> {
         self.recorder
             .round("user", fields, context::asked(&self.job.thread))
             .await?;
-        self.disk.look_at(std::slice::from_ref(&self.job.path));
+        let asked = std::slice::from_ref(&self.job.path);
+        self.disk.look_at(asked, SystemTime::now());
         self.disk.look_at_open();
         let root = self.cx.tree.root().to_owned();
         let behind = self.kept_in(&root).await?;
@@ -237,6 +243,17 @@ impl Work<'_> {
 
     fn state(&self) -> MutexGuard<'_, Progress> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The agent is heard; how old its word may be, for we may be slower than it.
+    fn speaks_since(&self) -> SystemTime {
+        let now = SystemTime::now();
+        let mut state = self.state();
+        let silent = state.heard.and_then(|heard| now.duration_since(heard).ok());
+        match state.speaks_since {
+            Some(since) if silent.is_none_or(|silent| silent < SILENCE) => since,
+            _ => *state.speaks_since.insert(now - SILENCE),
+        }
     }
 
     fn report(&self, doing: &str) {
@@ -359,7 +376,7 @@ impl Work<'_> {
         }
         if !ended {
             if changes {
-                self.disk.look_at(&files(&whole));
+                self.disk.look_at(&files(&whole), self.speaks_since());
             }
             self.report(&title(&whole));
             return Ok(());
@@ -449,6 +466,7 @@ impl Work<'_> {
 #[async_trait]
 impl Client for Work<'_> {
     async fn update(&self, update: Update) -> Result<(), Enough> {
+        self.speaks_since();
         let taken = self.take(update).await;
         self.state().heard = Some(SystemTime::now());
         taken.map_err(|end| {
@@ -470,17 +488,19 @@ impl Client for Work<'_> {
             add(&mut call, asked.call);
             call
         };
-        self.disk.look_at(&files(&call));
+        self.disk.look_at(&files(&call), self.speaks_since());
         let wish = Wish {
             call: &call,
             says: says.as_deref(),
         };
         let chosen = permission::decide(self, wish, &asked.choices).await;
         // While it waited for the answer it did nothing: what the author saved meanwhile is no change of its own.
-        self.disk.look_at(&files(&call));
-        let now = Some(SystemTime::now());
+        let now = SystemTime::now();
+        self.disk.look_at(&files(&call), now);
+        let now = Some(now);
         let mut state = self.state();
         state.heard = now;
+        state.speaks_since = now;
         if let Some(followed) = state.calls.get_mut(&call.id) {
             followed.since = now;
         }

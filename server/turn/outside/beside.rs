@@ -45,6 +45,31 @@ pub(super) struct Found {
     pub(super) is_certain: bool,
 }
 
+/// What stands in a file is not what stood there before the agent began, and neither the author nor another turn
+/// has put it there as far as we know.
+#[derive(Clone)]
+pub(super) struct News {
+    pub(super) before: Stood,
+    written: SystemTime,
+}
+
+impl News {
+    /// Where nothing was looked at before.
+    pub(super) fn unknown(tree: &Tree, path: &Path) -> Option<Self> {
+        let written = written(path, stat(path));
+        let saved = tree.buffers.touched.last(path);
+        let is_saved = saved.is_some_and(|at| written <= at);
+        (!is_saved).then_some(Self {
+            before: Stood::Unknown,
+            written,
+        })
+    }
+
+    pub(super) fn is_of(&self, since: SystemTime) -> bool {
+        since <= self.written + LAG
+    }
+}
+
 /// When a tool call of the agent ran.
 pub(super) type Span = (SystemTime, SystemTime);
 
@@ -90,6 +115,48 @@ impl Before {
         Some(self.files.get(path)?.0.mode & 0o777)
     }
 
+    /// Whether something else stands in this file by now. Blocking; of a file that stands as it did, one look at its
+    /// state alone.
+    pub(super) fn news(
+        &self,
+        tree: &Tree,
+        store: Option<&Store>,
+        run: &str,
+        path: &Path,
+    ) -> Option<News> {
+        let earlier = self.files.get(path);
+        let stat = stat(path);
+        let written = written(path, stat);
+        let is_as_before = match earlier {
+            Some((earlier, _)) => stat == Some(*earlier),
+            // One that no scan lists may be older.
+            None => stat.is_none() || written + LAG < self.began,
+        };
+        let touched = self.touched(tree, path);
+        // To the moment: the agent may write right behind a save, and a clock that lags makes no save younger.
+        if is_as_before || touched.is_some_and(|at| written <= at) {
+            return None;
+        }
+        let others = store.and_then(|store| store.written_beside(run, self.newest).ok());
+        let mut others = others.iter().flatten();
+        if others.any(|file| tree.root().join(file) == path) {
+            return None;
+        }
+        let before = match earlier {
+            // What was saved meanwhile is not kept.
+            _ if touched.is_some() => Stood::Unknown,
+            None if !tree.lists(path) => Stood::Unknown,
+            earlier => stood(tree, earlier),
+        };
+        Some(News { before, written })
+    }
+
+    /// When we or the author wrote it since the agent began.
+    fn touched(&self, tree: &Tree, path: &Path) -> Option<SystemTime> {
+        let touched = tree.buffers.touched.last(path);
+        touched.filter(|at| *at >= self.began)
+    }
+
     /// What is other now, but for `known` and what the author and other turns wrote. Blocking.
     pub(super) fn compare(
         &self,
@@ -130,24 +197,13 @@ impl Before {
         if earlier.map(|(stat, _)| *stat) == stat {
             return None;
         }
-        let touched = tree
-            .buffers
-            .touched
-            .last(path)
-            .filter(|at| *at >= self.began);
+        let touched = self.touched(tree, path);
         let written = written(path, stat);
         // Saved by the author, or written by us, and by nobody since.
         if touched.is_some_and(|at| is_before(written, at)) {
             return None;
         }
-        let before = match earlier {
-            None => Stood::Absent,
-            Some((_, Text::Kept(text))) => Stood::Text(text.clone()),
-            Some((_, Text::Staged(staged))) => staged
-                .content(tree.root())
-                .map_or(Stood::Unknown, Stood::Text),
-            Some((_, Text::Unknown)) => Stood::Unknown,
-        };
+        let before = stood(tree, earlier);
         let now = super::disk::read(path);
         let same_content = match (earlier, stat) {
             // Rights, owner or a new name for the same content.
@@ -170,6 +226,18 @@ impl Before {
             now,
             is_certain: within && touched.is_none() && !is_shown,
         })
+    }
+}
+
+/// What stood there when it was looked at.
+fn stood(tree: &Tree, earlier: Option<&(Status, Text)>) -> Stood {
+    match earlier {
+        None => Stood::Absent,
+        Some((_, Text::Kept(text))) => Stood::Text(text.clone()),
+        Some((_, Text::Staged(staged))) => staged
+            .content(tree.root())
+            .map_or(Stood::Unknown, Stood::Text),
+        Some((_, Text::Unknown)) => Stood::Unknown,
     }
 }
 

@@ -12,7 +12,7 @@ use crate::present::collapsed;
 use crate::store::Change;
 use crate::tools::Context;
 
-use super::beside::{Before, Found, Span, is_as_saved};
+use super::beside::{Before, Found, News, Span, is_as_saved};
 use super::files;
 
 /// Bytes of a file whose text is kept.
@@ -36,6 +36,10 @@ struct Looked {
     /// The permission bits that it had.
     mode: Option<u32>,
     at: SystemTime,
+    /// It was not as the turn found it, and the author had not saved it.
+    news: Option<News>,
+    /// That was written so lately that it may be the agent's, who was faster than its word.
+    is_late: bool,
 }
 
 impl Looked {
@@ -46,7 +50,28 @@ impl Looked {
 
     fn read(tree: &Tree, path: &Path, stood: Stood, at: SystemTime) -> Self {
         let mode = tree.mode(path);
-        Self { stood, mode, at }
+        Self {
+            stood,
+            mode,
+            at,
+            news: None,
+            is_late: false,
+        }
+    }
+
+    /// What stood there before the agent made it what it is now. What the look saw is its own work already where that
+    /// is the beginning of it, or all of it: most empty a file, then write it.
+    fn before(&self, now: &Stood) -> Stood {
+        let is_its = match (&self.stood, now) {
+            (Stood::Text(seen), now) if seen.is_empty() && *now != self.stood => true,
+            (Stood::Text(seen), Stood::Text(now)) => self.is_late && now.starts_with(seen),
+            (Stood::Absent, Stood::Text(_)) => self.is_late,
+            (seen, now) => self.is_late && seen == now,
+        };
+        match &self.news {
+            Some(news) if is_its => news.before.clone(),
+            _ => self.stood.clone(),
+        }
     }
 }
 
@@ -173,7 +198,14 @@ impl<'a> Disk<'a> {
             self.told().unseen = !spans.is_empty();
             return;
         };
-        let mut known: BTreeSet<PathBuf> = self.looked().keys().cloned().collect();
+        // What was other before the first look, and is nobody's so far, is looked into once more.
+        let is_known = |looked: &Looked| looked.news.is_none() || looked.is_late;
+        let mut known: BTreeSet<PathBuf> = self
+            .looked()
+            .iter()
+            .filter(|(_, looked)| is_known(looked))
+            .map(|(path, _)| path.clone())
+            .collect();
         known.extend(
             self.ours
                 .lock()
@@ -213,21 +245,37 @@ impl<'a> Disk<'a> {
     }
 
     /// Keeps what stands in these files, of those that lie below the root and were not looked at since they were saved.
-    pub(super) fn look_at(&self, paths: &[PathBuf]) {
+    /// What was written `since` then may be the agent's.
+    pub(super) fn look_at(&self, paths: &[PathBuf], since: SystemTime) {
         for path in paths {
             let Ok(resolved) = self.cx.tree.resolve(path) else {
                 continue;
             };
-            let mut looked = self.looked();
-            let is_fresh = match looked.get(&resolved) {
-                Some(looked) => self.saved_since(&resolved, looked).is_none(),
-                None => looked.len() >= MOST,
+            let is_fresh = {
+                let looked = self.looked();
+                match looked.get(&resolved) {
+                    Some(looked) => self.saved_since(&resolved, looked).is_none(),
+                    None => looked.len() >= MOST,
+                }
             };
             if !is_fresh {
-                let now = Looked::now(&self.cx.tree, &resolved);
-                looked.insert(resolved, now);
+                let now = self.look(&resolved, since);
+                self.looked().insert(resolved, now);
             }
         }
+    }
+
+    fn look(&self, path: &Path, since: SystemTime) -> Looked {
+        let tree = &self.cx.tree;
+        let mut looked = Looked::now(tree, path);
+        // Only then: what was written between the two is seen.
+        looked.news = match self.before() {
+            Some(before) => before.news(tree, self.cx.store.as_deref(), &self.cx.run, path),
+            None if looked.stood == Stood::Absent => None,
+            None => News::unknown(tree, path).filter(|news| news.is_of(since)),
+        };
+        looked.is_late = looked.news.as_ref().is_some_and(|news| news.is_of(since));
+        looked
     }
 
     /// When a file was saved that was looked at before: what the look saw and what stands there now differ by the
@@ -242,7 +290,7 @@ impl<'a> Disk<'a> {
         let mut open = self.cx.tree.buffers.paths();
         open.retain(|path| self.cx.tree.resolve(path).is_ok());
         open.truncate(200);
-        self.look_at(&open);
+        self.look_at(&open, SystemTime::now());
     }
 
     /// After a write of ours: it is known, and recorded where it was made.
@@ -281,21 +329,24 @@ impl<'a> Disk<'a> {
             };
             let now = Looked::now(&self.cx.tree, &resolved);
             let looked = self.looked().get(&resolved).cloned();
-            let looked = looked
-                .filter(|looked| self.saved_since(&resolved, looked).is_none())
-                .map(|looked| looked.stood);
+            let looked = looked.filter(|looked| self.saved_since(&resolved, looked).is_none());
             let is_ours = {
                 let ours = self.ours.lock().unwrap_or_else(PoisonError::into_inner);
                 ours.contains(&resolved)
             };
-            // It may have been faster than its own word: then what it says that it changed counts.
             let before = match looked {
-                Some(looked) if is_ours || looked != now.stood => looked,
-                looked => {
+                Some(looked) if is_ours => Some(looked.stood),
+                looked => looked.map(|looked| looked.before(&now.stood)),
+            };
+            // It may have been faster than its own word: then what it says that it changed counts.
+            let is_known = |before: &Stood| *before != Stood::Unknown && *before != now.stood;
+            let before = match before {
+                Some(before) if is_ours || is_known(&before) => before,
+                before => {
                     let diff = call.diffs.iter().find(|diff| diff.path == path);
                     let made = diff.map_or(Stood::Unknown, |diff| reconstruct(diff, &now.stood));
-                    match looked {
-                        Some(looked) if made == Stood::Unknown => looked,
+                    match before {
+                        Some(before) if made == Stood::Unknown => before,
                         _ => made,
                     }
                 }
@@ -313,7 +364,9 @@ impl<'a> Disk<'a> {
             .collect();
         for (path, looked) in looked {
             let now = Looked::now(&self.cx.tree, &path);
-            if now.stood == looked.stood {
+            let before = looked.before(&now.stood);
+            let is_lost = looked.is_late && before == Stood::Unknown;
+            if now.stood == before && !is_lost {
                 continue;
             }
             // The author saved it, or the editor took over what was written: not to be told apart, and
@@ -336,7 +389,7 @@ impl<'a> Disk<'a> {
                 }
                 continue;
             }
-            self.keep(path, looked.stood, now).await;
+            self.keep(path, before, now).await;
         }
         self.look_back().await;
         for path in self.looked().keys() {

@@ -20,12 +20,12 @@ fn command(does: Vec<Value>) -> Vec<Value> {
     steps
 }
 
-fn disk(path: &str, content: &str) -> Value {
+pub(super) fn disk(path: &str, content: &str) -> Value {
     json!({"disk": {"path": path, "content": content}})
 }
 
 /// Takes back the newest run.
-fn undo(workspace: &Workspace) -> String {
+pub(super) fn undo(workspace: &Workspace) -> String {
     let (_, runs, _) = cli(workspace, &["workflow", "list", "--json"]);
     let runs: Value = serde_json::from_str(&runs).expect("runs");
     let run = runs
@@ -38,7 +38,7 @@ fn undo(workspace: &Workspace) -> String {
 }
 
 /// A pipe that the agent waits at; opening it lets it go on.
-fn gate(workspace: &Workspace) -> std::path::PathBuf {
+pub(super) fn gate(workspace: &Workspace) -> std::path::PathBuf {
     let gate = workspace.path("../gate");
     let made = Command::new("mkfifo").arg(&gate).status();
     assert!(made.is_ok_and(|status| status.success()), "a pipe");
@@ -46,7 +46,7 @@ fn gate(workspace: &Workspace) -> std::path::PathBuf {
 }
 
 /// An editor in which the agent's command runs, and waits at the gate.
-fn at_the_gate(workspace: &Workspace) -> Editor {
+pub(super) fn at_the_gate(workspace: &Workspace) -> Editor {
     let mut editor = asking(workspace);
     editor
         .take_action(FILE, 0, "Reply as agent")
