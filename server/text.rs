@@ -2,9 +2,13 @@
 //!
 //! Pure. Offsets are bytes of UTF-8; a line ends at `\n`, `\r\n` or `\r`, as in LSP 3.17 §Position.
 
+mod pairs;
+
 use std::sync::Arc;
 
 use ropey::Rope;
+
+pub use pairs::paired;
 
 /// A position as LSP has it: zero-based line, `character` in units of an [`Encoding`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]

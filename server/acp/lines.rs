@@ -9,6 +9,7 @@ use tokio::io::{
 };
 
 use crate::children::printable;
+use crate::text::paired;
 
 /// Bytes of one line; a longer one is no message.
 const LINE: u64 = 64 << 20;
@@ -58,7 +59,8 @@ pub(super) fn read(
     })
 }
 
-/// The lines that are not empty. What is no UTF-8 in one is no end of all: it is replaced.
+/// The lines that are not empty. What is no UTF-8 in one is no end of all: it is replaced, as is half of a surrogate
+/// pair, for nobody would answer a message with one.
 pub fn each(
     from: impl AsyncRead + Send + Unpin + 'static,
 ) -> impl Stream<Item = std::io::Result<String>> + Send + 'static {
@@ -77,7 +79,7 @@ pub fn each(
             let text = String::from_utf8_lossy(&line);
             let text = text.trim();
             if !text.is_empty() {
-                return Ok(Some((text.to_owned(), reader)));
+                return Ok(Some((paired(text).into_owned(), reader)));
             }
         }
     })
@@ -102,11 +104,11 @@ mod tests {
 
     #[tokio::test]
     async fn what_is_no_message_is_passed_over_and_kept() {
-        let bytes: &[u8] = b"Welcome!\x1b[0m\n\n{\"a\": 1}\n  {\"b\":\xff}\r\nbye";
+        let bytes: &[u8] = b"Welcome!\x1b[0m\n\n{\"a\": \"\\ud83d\"}\n  {\"b\":\xff}\r\nbye";
         let strange = Strange::default();
         let lines: Vec<_> = read(bytes, strange.clone()).collect().await;
         let lines: Vec<String> = lines.into_iter().map(Result::unwrap).collect();
-        assert_eq!(lines, ["{\"a\": 1}", "{\"b\":\u{fffd}}"]);
+        assert_eq!(lines, ["{\"a\": \"\\ufffd\"}", "{\"b\":\u{fffd}}"]);
         assert_eq!(strange.first().unwrap(), "Welcome! [0m");
         assert!(!strange.is_too_much());
     }

@@ -20,6 +20,7 @@ use rmcp::transport::{IntoTransport as _, Transport};
 use rmcp::{ErrorData, RoleServer};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
+use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 
 use super::Shared;
 use super::batches::Apart;
@@ -32,6 +33,8 @@ pub(super) struct InOrder<T> {
     /// The client has said who it is, or what it speaks.
     introduced: bool,
     batches: Arc<AtomicBool>,
+    /// Why a line could not be read.
+    unread: UnboundedReceiver<String>,
 }
 
 impl InOrder<()> {
@@ -39,11 +42,14 @@ impl InOrder<()> {
     pub fn new(shared: Shared) -> InOrder<impl Transport<RoleServer> + 'static> {
         let (input, output) = rmcp::transport::stdio_pipes();
         let batches = Arc::<AtomicBool>::default();
+        let (tell, unread) = unbounded_channel();
+        let input = Apart::new(input, batches.clone(), tell);
         InOrder {
-            transport: (Apart::new(input, batches.clone()), output).into_transport(),
+            transport: (input, output).into_transport(),
             shared,
             introduced: false,
             batches,
+            unread,
         }
     }
 }
@@ -80,6 +86,16 @@ impl<T> InOrder<T> {
     }
 }
 
+impl<T: Transport<RoleServer>> InOrder<T> {
+    /// Of which request it was is not known (JSON-RPC 2.0 §5).
+    async fn tell_unread(&mut self, why: String) {
+        let error = ErrorData::parse_error(format!("this line is no JSON: {why}"), None);
+        let error = JsonRpcMessage::error(error, None);
+        // It is gone: so the next one is none.
+        let _ = self.transport.send(error).await;
+    }
+}
+
 impl<T: Transport<RoleServer>> Transport<RoleServer> for InOrder<T> {
     type Error = T::Error;
 
@@ -102,7 +118,21 @@ impl<T: Transport<RoleServer>> Transport<RoleServer> for InOrder<T> {
 
     async fn receive(&mut self) -> Option<RxJsonRpcMessage<RoleServer>> {
         loop {
-            let mut message = self.transport.receive().await?;
+            let message = tokio::select! {
+                biased;
+                Some(why) = self.unread.recv() => {
+                    self.tell_unread(why).await;
+                    continue;
+                }
+                message = self.transport.receive() => message,
+            };
+            let Some(mut message) = message else {
+                // It may wait for the answers that it has not got yet.
+                while let Ok(why) = self.unread.try_recv() {
+                    self.tell_unread(why).await;
+                }
+                return None;
+            };
             match &mut message {
                 JsonRpcMessage::Notification(notification) => {
                     if let ClientNotification::RootsListChangedNotification(_) =

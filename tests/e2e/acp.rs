@@ -8,6 +8,7 @@ mod bound; // what it asks is shown whole, and what is allowed is bound to it
 mod editor; // our own agent, in an editor that speaks the protocol
 mod ends; // how a turn with it can end
 mod faster; // what it has done before it is heard
+mod garbled; // what is no text in its messages and its editor's
 mod poisoned; // what the tools of others say of themselves
 mod proposed; // nothing is configured, and one is found
 mod real; // the real programs

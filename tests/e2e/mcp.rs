@@ -561,10 +561,25 @@ fn what_is_no_message_is_passed_over() {
         agent.send_raw(line);
         agent.send_raw(b"\n");
     }
+    // What is JSON to nobody is answered, without the number of a request that nobody could read.
+    let call = |id: i64, path: &[u8]| {
+        let call = json!({"jsonrpc": "2.0", "id": id, "method": "tools/call",
+            "params": {"name": "get_threads", "arguments": {"path": "PATH"}}});
+        let call = call.to_string();
+        let (before, after) = call.split_once("PATH").expect("a path");
+        [before.as_bytes(), path, after.as_bytes(), b"\n"].concat()
+    };
+    agent.send_raw(&call(95, b"\\ud800.rs"));
+    agent.send_raw(&call(96, b"\xff.rs"));
+    for id in [95, 96] {
+        let said = agent.answer(id).expect("a result").to_string();
+        assert!(said.contains("\u{fffd}.rs"), "{said}");
+    }
     let error = agent
         .request("no/such/method", json!({}))
         .expect_err("unknown");
     assert_eq!(error["code"], -32601);
+    assert_eq!(agent.unread(), [-32700, -32700, -32700, -32600]);
     assert_eq!(agent.call("get_threads", json!({}))["summary"]["total"], 2);
     assert!(agent.end().success());
 }

@@ -93,8 +93,12 @@ impl Client {
     }
 
     fn send(&mut self, message: &Value) {
+        self.send_line(&message.to_string());
+    }
+
+    fn send_line(&mut self, line: &str) {
         let pipe = self.pipe.as_mut().expect("a pipe");
-        writeln!(pipe, "{message}")
+        writeln!(pipe, "{line}")
             .and_then(|()| pipe.flush())
             .expect("it reads");
     }
@@ -419,6 +423,7 @@ fn a_cancel_ends_the_turn_and_errors_are_answers() {
     let (workspace, model) = bench(vec![
         Step::text("never").stall(0),
         Step::error(400, "invalid_request_error", "no such thing"),
+        Step::text("Heard."),
     ]);
     let mut client = Client::start(&workspace, &model, None);
     let id = client.ask(
@@ -437,6 +442,20 @@ fn a_cancel_ends_the_turn_and_errors_are_answers() {
             .as_str()
             .is_some_and(|m| m.contains("no such thing")),
         "{failed}"
+    );
+    // Half of a surrogate pair, as a JavaScript program writes it.
+    client.next += 1;
+    let half = json!({"jsonrpc": "2.0", "id": client.next, "method": "session/prompt",
+        "params": {"sessionId": client.session, "prompt": text("cut HALF")}});
+    client.send_line(&half.to_string().replace("HALF", "\\ud83d"));
+    let half = client.answer(client.next);
+    assert_eq!(half["result"]["stopReason"], "end_turn", "{half}");
+    assert!(
+        model.requests()[2]
+            .body
+            .to_string()
+            .contains("cut \u{fffd}"),
+        "{half}"
     );
     let empty = client.prompt(json!([]));
     assert!(empty["error"].is_object(), "{empty}");

@@ -151,6 +151,15 @@ impl Agent {
         self.answers.iter().any(|answer| answer["id"] == id)
     }
 
+    /// The codes of the errors so far that are of no request, in order.
+    pub fn unread(&self) -> Vec<i64> {
+        let unread = self.answers.iter().filter(|answer| answer["id"].is_null());
+        let codes = unread.map(|answer| answer["error"]["code"].as_i64());
+        let mut codes: Vec<i64> = codes.flatten().collect();
+        codes.sort_unstable();
+        codes
+    }
+
     /// Takes the first notification that fits.
     pub fn wait_note(&mut self, method: &str, fits: impl Fn(&Value) -> bool) -> Value {
         self.wait(method, |agent| {
