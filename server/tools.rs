@@ -61,6 +61,7 @@ use permit::{each_time, permit};
 pub use ask_user::Asked;
 pub use change::{FileChange, Patience, Unchanged, change_file, change_files, minimal_edits};
 pub use consult::{Asking, Beside};
+pub use file_edit::Words;
 pub use images::{Image, Images};
 pub use input::{parse, schema};
 pub use known::Known;
@@ -249,7 +250,7 @@ impl Registry {
             tools: vec![
                 Arc::new(file_read::FileRead),
                 Arc::new(file_write::FileWrite),
-                Arc::new(file_edit::FileEdit),
+                Arc::new(file_edit::FileEdit::default()),
                 Arc::new(patch_apply::PatchApply),
                 Arc::new(grep::Grep::new(Arc::clone(&shared))),
                 Arc::new(glob::Glob),
@@ -283,6 +284,13 @@ impl Registry {
         self.tools.retain(|tool| tool.name() != consult::NAME);
         self.tools
             .push(Arc::new(consult::Consult { model: Some(model) }));
+        self
+    }
+
+    /// With `file_edit` speaking of itself in these words.
+    pub fn with_words(mut self, words: &'static Words) -> Self {
+        self.tools.retain(|tool| tool.name() != file_edit::NAME);
+        self.tools.push(Arc::new(file_edit::FileEdit(words)));
         self
     }
 

@@ -16,6 +16,8 @@ use crate::files::{FileError, Text};
 use crate::present::listed;
 use crate::trust::Risk;
 
+pub(super) const NAME: &str = "file_edit";
+
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Input {
@@ -30,12 +32,38 @@ struct Input {
     replace_all: Option<bool>,
 }
 
-pub(super) struct FileEdit;
+/// What whoever calls it knows its parameters by, and what else it has.
+pub struct Words {
+    pub old: &'static str,
+    pub new: &'static str,
+    /// The parameter that changes every place.
+    pub all: Option<&'static str>,
+    /// The tools that read a file and make one.
+    pub read: &'static str,
+    pub make: Option<&'static str>,
+}
+
+/// Its own.
+const OWN: Words = Words {
+    old: "old_string",
+    new: "new_string",
+    all: Some("replace_all"),
+    read: "file_read",
+    make: Some("file_write"),
+};
+
+pub(super) struct FileEdit(pub(super) &'static Words);
+
+impl Default for FileEdit {
+    fn default() -> Self {
+        Self(&OWN)
+    }
+}
 
 #[async_trait]
 impl Tool for FileEdit {
     fn name(&self) -> &'static str {
-        "file_edit"
+        NAME
     }
     fn description(&self) -> String {
         String::from(
@@ -62,20 +90,23 @@ impl Tool for FileEdit {
         let _guard = cx.lock(&resolved).await;
         let shown = cx.shown(&resolved);
         if old_string.is_empty() {
-            return Err(String::from(
-                "`old_string` is empty: give the text to replace; file_write makes a new file.",
+            return Err(format!(
+                "`{}` is empty: give the text to replace{}.",
+                self.0.old,
+                self.0.makes()
             ));
         }
         if old_string == new_string {
-            return Err(String::from(
-                "`old_string` and `new_string` are the same: there is nothing to change.",
+            return Err(format!(
+                "`{}` and `{}` are the same: there is nothing to change.",
+                self.0.old, self.0.new
             ));
         }
         let all = replace_all.unwrap_or(false);
         let patience = Patience::begin();
         let mut known = cx.seen.get(&resolved).map(|known| known.clone());
         loop {
-            let current = read(cx, &resolved, &shown)?;
+            let current = self.0.file(cx, &resolved, &shown)?;
             let edited = Edited::new(&current.text, &old_string);
             // What was never read is known from now on: that it matches exactly is proof enough.
             let known = known.get_or_insert_with(|| Known::of(&current));
@@ -85,7 +116,7 @@ impl Tool for FileEdit {
             {
                 return Err(Unchanged::Meanwhile(shown).into());
             }
-            edited.is_the_one(all, &shown, &old_string)?;
+            edited.is_the_one(all, &shown, &old_string, self.0)?;
             let text = Some(edited.replaced(&new_string));
             let change = FileChange::new(&resolved, Some(current.seen.clone()), text);
             match change_locked(cx, vec![change]).await {
@@ -98,15 +129,22 @@ impl Tool for FileEdit {
     }
 }
 
-fn read(cx: &Context, path: &Path, shown: &str) -> Result<Text, String> {
-    let current = cx.tree.read(path).map_err(|e| match e {
-        FileError::NotFound(_) => format!("{e}; file_write makes a new file."),
-        e => format!("{e}; nothing was written."),
-    })?;
-    if current.lossy {
-        return Err(format!("{}.", FileError::NotUtf8(shown.to_owned())));
+impl Words {
+    fn file(&self, cx: &Context, path: &Path, shown: &str) -> Result<Text, String> {
+        let current = cx.tree.read(path).map_err(|e| match e {
+            FileError::NotFound(_) => format!("{e}{}.", self.makes()),
+            e => format!("{e}; nothing was written."),
+        })?;
+        if current.lossy {
+            return Err(format!("{}.", FileError::NotUtf8(shown.to_owned())));
+        }
+        Ok(current)
     }
-    Ok(current)
+
+    fn makes(&self) -> String {
+        let make = self.make.map(|tool| format!("; {tool} makes a new file"));
+        make.unwrap_or_default()
+    }
 }
 
 /// A text and where a string stands in it. A model sees and writes `\n`; in a file with CR LF these
@@ -139,16 +177,28 @@ impl<'a> Edited<'a> {
     }
 
     /// That the string stands in one place, or in at least one and `all` are meant.
-    fn is_the_one(&self, all: bool, shown: &str, wanted: &str) -> Result<(), String> {
+    fn is_the_one(
+        &self,
+        all: bool,
+        shown: &str,
+        wanted: &str,
+        words: &Words,
+    ) -> Result<(), String> {
         match self.found.len() {
             0 => Err(format!(
-                "`old_string` stands in {shown} 0 times, so nothing was written. {}",
-                nearest(self.text, wanted)
+                "`{}` stands in {shown} 0 times, so nothing was written. {}",
+                words.old,
+                nearest(self.text, wanted, words.read)
             )),
-            count if count > 1 && !all => Err(format!(
-                "`old_string` stands in {shown} {count} times (lines {}), so nothing was written. Give more of the text around the one you mean, or set `replace_all`.",
-                self.first_lines()
-            )),
+            count if count > 1 && !all => {
+                let all = words.all.map(|all| format!(", or set `{all}`"));
+                Err(format!(
+                    "`{}` stands in {shown} {count} times (lines {}), so nothing was written. Give more of the text around the one you mean{}.",
+                    words.old,
+                    self.first_lines(),
+                    all.unwrap_or_default()
+                ))
+            }
             _ => Ok(()),
         }
     }
@@ -274,8 +324,9 @@ pub(super) fn with_line_ends_line_by_line(old: &str, new: &str) -> String {
     out
 }
 
-/// The lines that are most like the first line of what was not found, for the model to look at.
-pub(super) fn nearest(text: &str, wanted: &str) -> String {
+/// The lines that are most like the first line of what was not found, for the model to look at. `read` is the tool that
+/// reads the file.
+pub(super) fn nearest(text: &str, wanted: &str, read: &str) -> String {
     let Some(first) = wanted.lines().map(str::trim).find(|l| !l.is_empty()) else {
         return String::from("It has only blanks: give a line with text.");
     };
@@ -312,7 +363,7 @@ pub(super) fn nearest(text: &str, wanted: &str) -> String {
         )
     });
     if scored.is_empty() {
-        return String::from("No line is like it: read the file with file_read.");
+        return format!("No line is like it: read the file with {read}.");
     }
     let shown: Vec<String> = scored
         .iter()

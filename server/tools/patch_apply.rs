@@ -268,7 +268,7 @@ fn misfit(name: &str, text: &str, hunks: &[Hunk], unfit: &Unfit) -> String {
                 Some(found) => format!("line {line} is `{}`", cut(found, LONGEST)),
                 None => format!("the file has no line {line}"),
             };
-            let like = nearest(text, wanted);
+            let like = nearest(text, wanted, "file_read");
             format!(
                 "{begin} {found}, the patch has `{}` there, and its lines stand nowhere else. {like}",
                 cut(wanted, LONGEST)

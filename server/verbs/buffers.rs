@@ -11,11 +11,19 @@ use super::{Answer, Failure, Scope};
 use crate::files::Buffer;
 use crate::present::Severity;
 use crate::text::Encoding;
-use crate::tools::{Known, Plan, Registry};
+use crate::tools::{Known, Plan, Registry, Words};
 
 /// Lines that are read at once, and their bytes.
 const LINES: usize = 2_000;
 const MOST: usize = 256 << 10;
+/// An edit as its caller knows it.
+const WORDS: Words = Words {
+    old: "old_text",
+    new: "new_text",
+    all: None,
+    read: "buffer_read",
+    make: None,
+};
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -162,7 +170,7 @@ impl Scope {
             return Err(Failure::new("changed", text));
         }
         let settings = self.workspace.loaded();
-        let registry = Registry::new(&settings.settings);
+        let registry = Registry::new(&settings.settings).with_words(&WORDS);
         let mut context = self.tool_context(Plan::of_author(false), cancel);
         // What is allowed for a run is allowed for this call.
         context.run = format!("mcp-{}", CALLS.fetch_add(1, Ordering::Relaxed));

@@ -72,8 +72,15 @@ fn an_open_document_is_read_and_edited_by_its_version() {
     let thread = edit(&now, QUESTION.lines().next().expect("a line"), "// gone");
     let (_, code) = agent.refused("buffer_edit", thread);
     assert_eq!(code, "refused", "a thread's lines stay");
-    let (_, code) = agent.refused("buffer_edit", edit(&now, "fn nowhere", "x"));
-    assert_eq!(code, "refused");
+    for (old, new) in [("fn nowhere", "x"), ("fn", "x"), ("", "x"), ("fn", "fn")] {
+        let (sentence, code) = agent.refused("buffer_edit", edit(&now, old, new));
+        assert_eq!(code, "refused");
+        assert!(sentence.contains("`old_text`"), "{sentence}");
+        // What there is not.
+        for absent in ["_string", "replace_all", "file_"] {
+            assert!(!sentence.contains(absent), "{sentence}");
+        }
+    }
     let (_, code) = agent.refused("buffer_read", json!({"path": "b.py"}));
     assert_eq!(code, "not_open");
     let (_, code) = agent.refused("buffer_read", json!({"path": "../x"}));
