@@ -230,6 +230,10 @@ pub enum AcpError {
     Version(String, u16),
     #[error("{0} refused ({1}): see what it says of that in a terminal, or choose another model")]
     Refused(String, String),
+    #[error(
+        "{0} answered in words that postil does not know ({1}): update the older of the two, or choose another model"
+    )]
+    Unknown(String, String),
     #[error("cancelled")]
     Cancelled,
     /// The client wanted no more.

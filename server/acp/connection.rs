@@ -443,6 +443,12 @@ impl Talk<'_> {
         if i32::from(error.code) == -32000 {
             return AcpError::NotLoggedIn(title, self.agent.login.clone());
         }
+        let field = |name: &str| error.data.as_ref()?.get(name)?.as_str();
+        // The library's word for a result that it could not read, as if the agent had refused.
+        if field("phase") == Some("deserialization") {
+            let why = printable(field("error").unwrap_or_default(), 200);
+            return AcpError::Unknown(title, why);
+        }
         let mut why = printable(&error.message, 200);
         // Many put what matters into the data.
         let data = error.data.as_ref().map(|data| {

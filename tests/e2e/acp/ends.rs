@@ -172,6 +172,10 @@ fn whatever_stops_it_is_one_clear_sentence() {
             json!({"steps": [{"stop": "cancelled"}]}),
             "stopped by itself",
         ),
+        (
+            json!({"steps": [{"say": "So."}, {"stop": "pondering"}]}),
+            "answered in words that postil does not know (unknown variant `pondering`",
+        ),
     ];
     for (script, sentence) in cases {
         let (said, _workspace) = fails(script);
