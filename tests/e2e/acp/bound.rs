@@ -115,6 +115,30 @@ fn attack_21_a_command_and_a_file_of_any_call_are_asked_about() {
             assert!(said.contains(part), "{part}: {said}");
         }
     }
+    // By names of its own for them, beside one that is harmless.
+    for (kind, input) in [
+        ("move", json!({"from": FILE, "to": "/etc/cron.d/evil"})),
+        (
+            "edit",
+            json!({"changes": {".git/config": {"type": "add", "content": "evil"}}}),
+        ),
+        (
+            "edit",
+            json!({"changes": {".envrc": {"type": "add", "content": "evil"}}}),
+        ),
+        ("edit", json!({"edits": [{"where": "../../evil"}]})),
+        ("read", json!({"uri": "file:///root/.ssh/id_rsa"})),
+        ("read", json!({"range": {"of": "~/.ssh/id_rsa"}})),
+    ] {
+        let ask = json!({"toolCallId": "1", "title": "Do", "kind": kind, "files": [FILE], "rawInput": input});
+        let (told, said) = told_and_said(ask, "");
+        assert_eq!(told, chosen("no"), "{input}: {said}");
+    }
+    let here = json!({"uri": "file://$ROOT/src/net.rs", "changes": {"$ROOT/src/net.rs": {"type": "update"}},
+        "content": "/etc/passwd", "old": "// ../x", "mode": "0/1"});
+    let edit = json!({"toolCallId": "1", "title": "Edit", "kind": "edit", "files": [FILE], "rawInput": here});
+    let (told, said) = told_and_said(edit, "");
+    assert_eq!(told, chosen("yes"), "{said}");
     // What a tool that edits files calls so is no command.
     let input = json!({"command": "str_replace", "path": FILE, "old_str": "7", "new_str": "8"});
     let edit = json!({"toolCallId": "1", "title": "Edit", "kind": "edit", "files": [FILE], "rawInput": input});

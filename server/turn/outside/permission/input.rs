@@ -29,6 +29,39 @@ const FILES: &[&str] = &[
     "new_path",
     "target",
 ];
+/// Where the names of files stand as keys.
+const BY_FILE: &[&str] = &["changes", "fileChanges", "file_changes"];
+/// What is written, searched for or said: a text, whatever it looks like.
+const TEXTS: &[&str] = &[
+    "content",
+    "contents",
+    "text",
+    "file_text",
+    "insert_text",
+    "old_string",
+    "new_string",
+    "oldString",
+    "newString",
+    "old_text",
+    "new_text",
+    "oldText",
+    "newText",
+    "old_str",
+    "new_str",
+    "new_source",
+    "replacement",
+    "code",
+    "patch",
+    "diff",
+    "unified_diff",
+    "pattern",
+    "regex",
+    "search",
+    "title",
+    "prompt",
+    "thought",
+    "todos",
+];
 /// What tells of a call, and changes nothing of what it does.
 const DESCRIBES: &[&str] = &[
     "description",
@@ -56,7 +89,7 @@ impl<'a> Input<'a> {
     /// As a shell reads it.
     pub(super) fn command(self) -> Option<(&'static str, String)> {
         let mut keys = COMMANDS.iter();
-        let edits = |said: &String| EDITS.contains(&said.as_str()) && !self.files().is_empty();
+        let edits = |said: &String| EDITS.contains(&said.as_str()) && !self.named().is_empty();
         keys.find_map(|key| {
             let said = words(self.get(key)?).filter(|said| !edits(said))?;
             Some((*key, said))
@@ -76,8 +109,17 @@ impl<'a> Input<'a> {
         self.text(FOLDERS)
     }
 
-    /// Files and folders that it names.
+    /// Files and folders that it names, and whatever else in it can only be one that leads elsewhere: agents have other
+    /// names for them than we know.
     pub(super) fn files(self) -> Vec<&'a str> {
+        let mut files = self.named();
+        if let Some(input) = self.0 {
+            strays(input, FILES, &mut files);
+        }
+        files
+    }
+
+    fn named(self) -> Vec<&'a str> {
         let named = FILES.iter().filter_map(|key| self.get(key));
         let each = named.flat_map(|value| match value {
             Value::Array(all) => all.as_slice(),
@@ -106,6 +148,38 @@ impl<'a> Input<'a> {
             .map(|(key, value)| (key.clone(), value.clone()))
             .collect()
     }
+}
+
+/// But for what stands under these keys, which is known.
+fn strays<'a>(value: &'a Value, known: &[&str], found: &mut Vec<&'a str>) {
+    match value {
+        Value::String(text) if leads_elsewhere(text) => {
+            found.push(text.strip_prefix("file://").unwrap_or(text));
+        }
+        Value::Array(all) => all.iter().for_each(|each| strays(each, &[], found)),
+        Value::Object(all) => {
+            let known = [known, COMMANDS, ADDRESSES, FOLDERS, TEXTS, DESCRIBES];
+            for (key, value) in all {
+                if BY_FILE.contains(&key.as_str()) {
+                    let files = value.as_object().into_iter().flatten();
+                    found.extend(files.map(|(file, _)| file.as_str()));
+                }
+                if !known.iter().any(|keys| keys.contains(&key.as_str())) {
+                    strays(value, &[], found);
+                }
+            }
+        }
+        _ => {}
+    }
+}
+
+/// Whether a text is the name of a file, and not of one below the folder that any is looked for in.
+fn leads_elsewhere(text: &str) -> bool {
+    let is_one_line = !text.is_empty() && !text.contains(['\n', '\r']);
+    let is_rooted = text.starts_with('/') && !text.starts_with("//");
+    let begins = ["~/", "file:"].iter().any(|start| text.starts_with(start));
+    let mut parts = text.split(['/', '\\']);
+    is_one_line && (is_rooted || begins || parts.any(|part| part == ".." || part == ".git"))
 }
 
 /// A command, which some agents give as the list of its words: as a shell reads it.
