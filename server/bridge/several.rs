@@ -244,6 +244,19 @@ impl<'a> Editors<'a> {
             .map(|(_, editor)| editor)
     }
 
+    /// Those whose text of a file (canonical) may be its only one: all that show it, unsaved before saved. Where it is saved
+    /// in each, the first, for they have one text.
+    fn unsaved_first(&self, file: &Path) -> Vec<&Editor> {
+        let shown = self.all.iter();
+        let shown = shown.filter_map(|editor| Some((editor.shows(self.root, file)?, editor)));
+        let mut shown: Vec<(u8, &Editor)> = shown.collect();
+        shown.sort_by_key(|(rank, _)| *rank);
+        if shown.first().is_some_and(|(rank, _)| *rank > 0) {
+            shown.truncate(1);
+        }
+        shown.into_iter().map(|(_, editor)| editor).collect()
+    }
+
     /// Whether what is said of a file (relative) is said by the one to say it.
     fn is_of(&self, editor: &Editor, first: &Editor, item: &Value) -> bool {
         let file = text(item, "file").map(|file| self.root.join(file));
@@ -427,39 +440,57 @@ impl<'a> Editors<'a> {
         if let Some(wanted) = wanted("files").and_then(Value::as_array) {
             files.retain(|file| wanted.iter().any(|one| one == file));
         }
-        let home = |file: &String| self.of_file(&self.root.join(file)).unwrap_or(first);
-        let homes: Vec<&Editor> = files.iter().map(home).collect();
-        let only = homes.first()?;
-        if homes.iter().all(|home| std::ptr::eq(*home, *only)) {
+        let homes = files.iter().map(|file| {
+            let all = self.unsaved_first(&self.root.join(file));
+            if all.is_empty() { vec![first] } else { all }
+        });
+        let homes: Vec<Vec<&Editor>> = homes.collect();
+        let only = *homes.first()?.first()?;
+        let is_only = |all: &[&Editor]| matches!(all, [one] if std::ptr::eq(*one, only));
+        if homes.iter().all(|all| is_only(all)) {
             return Some(only.call(self.root, verb, arguments, cancel).await);
         }
         let mut undone = Undone::default();
         let mut code = None;
-        for (editor, file) in homes.into_iter().zip(&files) {
+        for (editors, file) in homes.into_iter().zip(&files) {
             let one = json!({"run_id": run_id, "turn": turn, "files": [file]});
-            let done = editor.done(self.root, verb, &one, cancel).await;
-            let done = done.and_then(|done| {
-                serde_json::from_value::<Undone>(done)
-                    .map_err(|error| Failure::new("failed", error.to_string()))
-            });
-            match done {
-                Ok(more) => {
-                    undone.files.extend(more.files);
-                    undone.left += more.left;
-                    undone.kept |= more.kept;
-                    undone.open += more.open;
+            let mut told: Vec<String> = Vec::new();
+            let mut failed = None;
+            // The turn wrote into one of them, and each of the others has a text of its own.
+            for editor in editors {
+                let done = editor.done(self.root, verb, &one, cancel).await;
+                let done = done.and_then(|done| {
+                    serde_json::from_value::<Undone>(done)
+                        .map_err(|error| Failure::new("failed", error.to_string()))
+                });
+                let said = match done {
+                    Ok(more) => {
+                        undone.left += more.left;
+                        undone.kept |= more.kept;
+                        undone.open += more.open;
+                        let said = more.files.join("; ");
+                        if more.open > 0 || more.kept {
+                            (told, failed) = (vec![said], None);
+                            break;
+                        }
+                        said
+                    }
+                    Err(failure) => {
+                        failed.get_or_insert(failure.code);
+                        match failure.message.starts_with(&format!("{file}: ")) {
+                            true => failure.message,
+                            false => format!("{file}: {}", failure.message),
+                        }
+                    }
+                };
+                if !told.contains(&said) {
+                    told.push(said);
                 }
-                Err(failure) => {
-                    let told = failure.message;
-                    undone
-                        .files
-                        .push(match told.starts_with(&format!("{file}: ")) {
-                            true => told,
-                            false => format!("{file}: {told}"),
-                        });
-                    undone.left += 1;
-                    code.get_or_insert(failure.code);
-                }
+            }
+            undone.files.push(told.join("; in another editor: "));
+            if let Some(failed) = failed {
+                undone.left += 1;
+                code.get_or_insert(failed);
             }
         }
         if undone.left == files.len() {

@@ -3,7 +3,7 @@
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 
-use super::{Bench, CODE, FILE, THREAD, read, rename, take_when_offered};
+use super::{Bench, CODE, FILE, THREAD, read, rename, take_when_offered, type_at};
 use crate::harness::{Editor, OnApply, frame};
 use crate::model::{Step, call};
 
@@ -168,4 +168,37 @@ fn an_editor_that_is_suspended_keeps_no_other_from_undoing_its_own_turn() {
     take_when_offered(&mut first, "Undo last turn");
     assert_eq!(first.text(FILE), format!("{THREAD}{CODE}"));
     kill_process(pid, Signal::CONT).expect("it is there");
+}
+
+/// Both have the other file open and unsaved: the first with a word of the author, the second with what its turn wrote.
+#[test]
+fn an_undo_is_made_in_the_editor_of_the_turn_where_another_has_not_saved_the_file_either() {
+    for in_editor in [false, true] {
+        let bench = Bench::new(vec![edit("one", "ONE"), Step::text("Done.")]);
+        bench.workspace.write(OTHER, BEFORE);
+        let (mut first, mut second) = (bench.listening(), bench.listening());
+        first.open(OTHER);
+        first.splice(OTHER, 0..0, "// mine\n");
+        first.settle();
+        second.open(OTHER);
+        second.open(FILE);
+        type_at(&second, 0, THREAD);
+        second.wait_codes(FILE, &["pending"]);
+        take_when_offered(&mut second, "Reply as agent");
+        second.wait_text(FILE, |text| text.contains("AGENT: Done."));
+        assert_eq!(second.text(OTHER), BEFORE.replace("one", "ONE"));
+        let run = bench.wait_status("completed")["id"].clone();
+        if in_editor {
+            let undone = first.command("postil.undoTurn", json!({"run_id": run}));
+            let undone = undone.expect("undone");
+            assert_eq!(undone["files"][0], "b.rs: put back", "{undone}");
+        } else {
+            let (code, out, err) = bench.cli(&["undo", run.as_str().expect("an id")]);
+            assert_eq!(code, Some(0), "{err}");
+            assert!(out.starts_with("b.rs: put back\n"), "{out}");
+        }
+        assert_eq!(second.text(OTHER), BEFORE);
+        assert_eq!(second.text(FILE), format!("{THREAD}{CODE}"));
+        assert_eq!(first.text(OTHER), format!("// mine\n{BEFORE}"));
+    }
 }
