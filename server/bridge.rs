@@ -169,7 +169,7 @@ mod elsewhere {
         Listening
     }
 
-    pub fn serving(_: &Path, _: &Path) -> Vec<PathBuf> {
+    pub fn serving(_: &Path, _: &Path) -> Vec<String> {
         Vec::new()
     }
 

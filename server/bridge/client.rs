@@ -19,6 +19,8 @@ const PATIENCE: Duration = Duration::from_secs(60);
 /// The person is asked about the call itself, and may be away; hooks of git run; a language server begins and reads its
 /// whole project.
 const LONG: Duration = Duration::from_secs(600);
+/// One that fails to tell may be ending: it is gone when it is asked again after this time.
+pub(super) const ENDING: Duration = Duration::from_millis(300);
 
 pub(super) type Answered = Result<Result<Answer, Failure>, NoAnswer>;
 
@@ -141,30 +143,64 @@ pub(super) async fn ask(
     }
 }
 
-/// A connection to a server of this user. An error: nobody listens there, or why it cannot be spoken with.
+/// A connection to a server of this user. An error: none has the place, or why the one that has it cannot be spoken with.
 pub(super) async fn connect(server: &Place, root: &Path) -> Result<UnixStream, NoAnswer> {
-    let socket = server.socket.display();
-    let why = match UnixStream::connect(&server.socket).await {
+    let why = match reach(&server.socket).await {
+        Ok(stream) => return Ok(stream),
+        Err(why) => why,
+    };
+    if is_left(&server.pointer) {
+        return Err(absent());
+    }
+    let Unreached::NobodyThere(_) = why else {
+        return Err(unclear(root, why.text()));
+    };
+    // One that lives without a socket is ending, or is about to listen: at the place where it says so then.
+    tokio::time::sleep(ENDING).await;
+    let reached = reach(&socket_in(&server.pointer).unwrap_or_default()).await;
+    reached.map_err(|why| match is_left(&server.pointer) {
+        true => absent(),
+        false => unclear(root, why.text()),
+    })
+}
+
+enum Unreached {
+    NobodyThere(String),
+    NotSpokenWith(String),
+}
+
+impl Unreached {
+    fn text(&self) -> &str {
+        let (Self::NobodyThere(text) | Self::NotSpokenWith(text)) = self;
+        text
+    }
+}
+
+/// `path` may be empty: the server says nothing of where it listens.
+async fn reach(path: &Path) -> Result<UnixStream, Unreached> {
+    if path.as_os_str().is_empty() {
+        let why = "it has no socket that it could be asked by";
+        return Err(Unreached::NobodyThere(why.to_owned()));
+    }
+    let socket = path.display();
+    let why = match UnixStream::connect(path).await {
         Ok(stream) => match stream.peer_cred() {
             Ok(peer) if peer.uid() == rustix::process::geteuid().as_raw() => return Ok(stream),
             Ok(_) => format!("{socket} is another user's"),
             Err(error) => format!("{socket}: {error}"),
         },
-        // What a server left behind that was killed; one that is suspended is connected to.
+        // One that is suspended is connected to.
         Err(error)
             if matches!(
                 error.kind(),
                 ErrorKind::ConnectionRefused | ErrorKind::NotFound
             ) =>
         {
-            return Err(absent());
+            return Err(Unreached::NobodyThere(format!("{socket}: {error}")));
         }
         Err(error) => format!("{socket}: {error}"),
     };
-    match is_left(&server.pointer) {
-        true => Err(absent()),
-        false => Err(unclear(root, &why)),
-    }
+    Err(Unreached::NotSpokenWith(why))
 }
 
 /// Whether no server has the place any more, so that whoever listens there now is none that has files of the
@@ -177,27 +213,47 @@ fn is_left(pointer: &Path) -> bool {
 #[derive(Clone)]
 pub(super) struct Place {
     pointer: PathBuf,
+    /// Empty: it does not say.
     socket: PathBuf,
 }
 
 /// In their order; what was left behind is among them.
 fn places(data: &Path, root: &Path) -> Vec<Place> {
-    use std::os::unix::ffi::OsStringExt as _;
     let places = (0..PLACES).filter_map(|place| {
         let pointer = pointer(data, root, place);
-        let text = std::fs::read(&pointer).ok()?;
-        let socket = PathBuf::from(std::ffi::OsString::from_vec(text));
-        socket.is_absolute().then_some(Place { pointer, socket })
+        let socket = socket_in(&pointer)?;
+        let is_any = !socket.as_os_str().is_empty() || !is_left(&pointer);
+        is_any.then_some(Place { pointer, socket })
     });
     places.collect()
 }
 
-/// The sockets of the editors' servers that serve the workspace now.
-pub fn serving(data: &Path, root: &Path) -> Vec<PathBuf> {
-    let sockets = places(data, root).into_iter().map(|place| place.socket);
-    sockets
-        .filter(|socket| std::os::unix::net::UnixStream::connect(socket).is_ok())
-        .collect()
+/// `None`: nobody ever had the place; empty: nobody says that they listen there.
+fn socket_in(pointer: &Path) -> Option<PathBuf> {
+    use std::os::unix::ffi::OsStringExt as _;
+    let text = std::fs::read(pointer).ok()?;
+    let socket = PathBuf::from(std::ffi::OsString::from_vec(text));
+    Some(if socket.is_absolute() {
+        socket
+    } else {
+        PathBuf::new()
+    })
+}
+
+/// The editors' servers that serve the workspace now: where each listens, and of one that cannot be asked that it is so.
+pub fn serving(data: &Path, root: &Path) -> Vec<String> {
+    let servers = places(data, root).into_iter().filter_map(|place| {
+        let socket = place.socket.display();
+        if std::os::unix::net::UnixStream::connect(&place.socket).is_ok() {
+            return Some(socket.to_string());
+        }
+        let text = match place.socket.as_os_str().is_empty() {
+            true => String::from("(an editor that has no socket: its log says why)"),
+            false => format!("{socket} (which is gone: within seconds its editor makes it anew)"),
+        };
+        (!is_left(&place.pointer)).then_some(text)
+    });
+    servers.collect()
 }
 
 #[cfg(test)]

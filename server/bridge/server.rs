@@ -9,7 +9,7 @@ use std::os::unix::fs::{
 };
 use std::panic::AssertUnwindSafe;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
 use futures::FutureExt as _;
@@ -32,11 +32,21 @@ const LONGEST_PATH: usize = 103;
 const AT_ONCE: usize = 16;
 /// Between two looks whether a place is free.
 const AGAIN: Duration = Duration::from_millis(500);
+/// Between two looks whether our socket is still there: what clears the runtime folder (a logout from another session,
+/// say) takes it away from an editor that goes on.
+const LOOK: Duration = Duration::from_secs(3);
 /// Who has connected is to ask within this time.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Listens until it is dropped.
-pub struct Listening(Arc<Mutex<State>>);
+pub struct Listening(Arc<Shared>);
+
+#[derive(Default)]
+struct Shared {
+    state: Mutex<State>,
+    /// Told when nobody wants to listen any more.
+    ended: Condvar,
+}
 
 #[derive(Default)]
 struct State {
@@ -47,20 +57,23 @@ struct State {
 }
 
 struct Place {
+    number: u8,
     /// Held while we listen.
-    _lock: File,
-    pointer: PathBuf,
+    lock: File,
     socket: PathBuf,
     /// A folder that was made for the socket alone.
     _folder: Option<tempfile::TempDir>,
-    task: JoinHandle<()>,
+    /// Of each socket that it has had: a call that came by one that is gone is answered all the same.
+    tasks: Vec<JoinHandle<()>>,
 }
 
 impl Drop for Place {
     fn drop(&mut self) {
-        self.task.abort();
+        for task in &self.tasks {
+            task.abort();
+        }
         // In this order, and both before the lock is given up: the next one writes its own.
-        let _ = fs::write(&self.pointer, b"");
+        let _ = self.lock.set_len(0);
         let _ = fs::remove_file(&self.socket);
     }
 }
@@ -68,30 +81,47 @@ impl Drop for Place {
 impl Listening {
     /// `None`: each place is another server's.
     pub fn socket(&self) -> Option<PathBuf> {
-        let state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let state = locked(&self.0.state);
         state.at.as_ref().map(|at| at.socket.clone())
     }
 }
 
 impl Drop for Listening {
     fn drop(&mut self) {
-        let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut state = locked(&self.0.state);
         state.ended = true;
         drop(state.at.take());
+        self.0.ended.notify_all();
     }
+}
+
+fn locked(state: &Mutex<State>) -> MutexGuard<'_, State> {
+    state.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// What is listened for.
+struct Served {
+    data: PathBuf,
+    root: PathBuf,
+    session: Weak<Session>,
+    runtime: Handle,
 }
 
 /// Listens for the workspace `root` (canonical), as soon as a place for that is free.
 pub fn listen(session: &Arc<Session>, root: &Path, runtime: &Handle) -> Listening {
-    let state = Arc::new(Mutex::<State>::default());
-    let listening = Listening(state.clone());
-    let data = session.folders.data.clone();
-    let (session, root, runtime) = (Arc::downgrade(session), root.to_owned(), runtime.clone());
+    let shared = Arc::new(Shared::default());
+    let listening = Listening(shared.clone());
+    let served = Served {
+        data: session.folders.data.clone(),
+        root: root.to_owned(),
+        session: Arc::downgrade(session),
+        runtime: runtime.clone(),
+    };
     let waiting = std::thread::Builder::new().name(String::from("postil-bridge"));
     // Where no place is free, it is waited for.
     let started = waiting.spawn(move || {
-        if let Err(error) = find_place(&state, &data, &root, session, &runtime) {
-            tracing::warn!("no socket for {}: {error}", root.display());
+        if let Err(error) = served.keep_listening(&shared) {
+            tracing::warn!("no socket for {}: {error}", served.root.display());
         }
     });
     if let Err(error) = started {
@@ -100,32 +130,84 @@ pub fn listen(session: &Arc<Session>, root: &Path, runtime: &Handle) -> Listenin
     listening
 }
 
-fn find_place(
-    state: &Mutex<State>,
-    data: &Path,
-    root: &Path,
-    session: Weak<Session>,
-    runtime: &Handle,
-) -> std::io::Result<()> {
-    private_folder(pointer(data, root, 0).parent().unwrap_or(data))?;
-    loop {
-        let mut state = state.lock().unwrap_or_else(PoisonError::into_inner);
-        if state.ended {
-            return Ok(());
+impl Served {
+    /// Until nobody wants that any more.
+    fn keep_listening(&self, shared: &Shared) -> std::io::Result<()> {
+        private_folder(
+            pointer(&self.data, &self.root, 0)
+                .parent()
+                .unwrap_or(&self.data),
+        )?;
+        let mut state = locked(&shared.state);
+        while !state.ended {
+            match &mut state.at {
+                Some(at) if is_socket(&at.socket) => {}
+                Some(at) => self.listen_again(at)?,
+                None => state.at = self.listen_in_any()?,
+            }
+            let pause = match state.at {
+                Some(_) => LOOK,
+                None => AGAIN,
+            };
+            // Not by a call that waits for a lock: nothing would end it when the folder is closed.
+            let woken = shared.ended.wait_timeout(state, pause);
+            (state, _) = woken.unwrap_or_else(PoisonError::into_inner);
         }
-        if let Some((place, lock)) = free(data, root)? {
-            let at = listen_at(place, lock, data, root, session, runtime)?;
-            tracing::info!(
-                "listening on {} for {}",
-                at.socket.display(),
-                root.display()
-            );
-            state.at = Some(at);
-            return Ok(());
+        Ok(())
+    }
+
+    /// `None`: each place is another server's.
+    fn listen_in_any(&self) -> std::io::Result<Option<Place>> {
+        let Some((number, mut lock)) = free(&self.data, &self.root)? else {
+            return Ok(None);
+        };
+        let (socket, folder, task) = self.bind(number, &mut lock)?;
+        Ok(Some(Place {
+            number,
+            lock,
+            socket,
+            _folder: folder,
+            tasks: vec![task],
+        }))
+    }
+
+    /// The place stays ours meanwhile, so that nobody takes our editor for gone.
+    fn listen_again(&self, at: &mut Place) -> std::io::Result<()> {
+        tracing::warn!("{} is gone", at.socket.display());
+        let (socket, folder, task) = self.bind(at.number, &mut at.lock)?;
+        (at.socket, at._folder) = (socket, folder);
+        at.tasks.push(task);
+        Ok(())
+    }
+
+    /// Listens in a place whose lock is held, and says there where.
+    fn bind(
+        &self,
+        place: u8,
+        lock: &mut File,
+    ) -> std::io::Result<(PathBuf, Option<tempfile::TempDir>, JoinHandle<()>)> {
+        // Left behind by a server that was killed.
+        if let Some(stale) = read_path(&pointer(&self.data, &self.root, place)) {
+            remove_socket(&stale);
         }
-        drop(state);
-        // Not by a call that waits: nothing would end it when the folder is closed.
-        std::thread::sleep(AGAIN);
+        let (socket, folder) = socket_of(&self.data, &self.root, place)?;
+        remove_socket(&socket);
+        let _runtime = self.runtime.enter();
+        let listener = UnixListener::bind(&socket)?;
+        fs::set_permissions(&socket, fs::Permissions::from_mode(0o600))?;
+        // Never empty in between, which would say that nobody listens.
+        let text = socket.as_os_str().as_bytes();
+        lock.rewind()?;
+        lock.write_all(text)?;
+        lock.set_len(text.len() as u64)?;
+        let (session, root) = (self.session.clone(), self.root.clone());
+        let task = self.runtime.spawn(accept(listener, session, root));
+        tracing::info!(
+            "listening on {} for {}",
+            socket.display(),
+            self.root.display()
+        );
+        Ok((socket, folder, task))
     }
 }
 
@@ -152,37 +234,6 @@ fn open(pointer: &Path) -> std::io::Result<File> {
         .open(pointer)
 }
 
-/// Listens in a place whose lock is held.
-fn listen_at(
-    place: u8,
-    mut lock: File,
-    data: &Path,
-    root: &Path,
-    session: Weak<Session>,
-    runtime: &Handle,
-) -> std::io::Result<Place> {
-    let pointer = pointer(data, root, place);
-    // Left behind by a server that was killed.
-    if let Some(stale) = read_path(&pointer) {
-        remove_socket(&stale);
-    }
-    let (socket, folder) = socket_of(data, root, place)?;
-    remove_socket(&socket);
-    let _runtime = runtime.enter();
-    let listener = UnixListener::bind(&socket)?;
-    fs::set_permissions(&socket, fs::Permissions::from_mode(0o600))?;
-    lock.set_len(0)?;
-    lock.rewind()?;
-    lock.write_all(socket.as_os_str().as_bytes())?;
-    Ok(Place {
-        _lock: lock,
-        pointer,
-        socket,
-        _folder: folder,
-        task: runtime.spawn(accept(listener, session, root.to_owned())),
-    })
-}
-
 fn read_path(pointer: &Path) -> Option<PathBuf> {
     let text = fs::read(pointer).ok().filter(|text| !text.is_empty())?;
     let path = PathBuf::from(std::ffi::OsStr::from_bytes(&text));
@@ -190,9 +241,13 @@ fn read_path(pointer: &Path) -> Option<PathBuf> {
 }
 
 fn remove_socket(path: &Path) {
-    if fs::symlink_metadata(path).is_ok_and(|found| found.file_type().is_socket()) {
+    if is_socket(path) {
         let _ = fs::remove_file(path);
     }
+}
+
+fn is_socket(path: &Path) -> bool {
+    fs::symlink_metadata(path).is_ok_and(|found| found.file_type().is_socket())
 }
 
 /// Where the socket goes: the user's runtime folder, else beside the history; where the address would be too long

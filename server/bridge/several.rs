@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use tokio::net::UnixStream;
 use tokio_util::sync::CancellationToken;
 
-use super::client::{self, Answered, Place};
+use super::client::{self, Answered, ENDING, Place};
 use super::{NoAnswer, Open};
 use crate::os;
 use crate::session::Undone;
@@ -21,8 +21,6 @@ use crate::verbs::{self, Failure, TurnFiles, Verb};
 const PATIENCE: Duration = Duration::from_secs(2);
 /// The same of one by itself, in whose place no other can be asked.
 const ALONE: Duration = Duration::from_secs(5);
-/// One that fails to tell may be ending: it is gone when it is asked again after this time.
-const ENDING: Duration = Duration::from_millis(300);
 
 #[derive(Deserialize)]
 struct Standing {

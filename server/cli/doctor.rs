@@ -112,7 +112,6 @@ pub(super) async fn doctor(cx: &Cx, online: bool) -> Outcome {
     found.extend("history", history(&session));
     found.add("log", kept_log(&log::file(&folders.state)));
     let sockets = bridge::serving(&folders.data, &root);
-    let sockets: Vec<String> = sockets.iter().map(|s| s.display().to_string()).collect();
     let through = match sockets.as_slice() {
         [] => String::from(
             "none has this workspace open: `postil mcp` and the commands work on the files",

@@ -175,6 +175,28 @@ fn of_several_editors_each_has_the_calls_about_what_it_shows() {
     );
 }
 
+/// By what clears the runtime folder, while the editor goes on.
+#[test]
+fn an_editor_whose_socket_was_taken_away_makes_it_anew() {
+    let workspace = workspace();
+    let editor = listening(&workspace);
+    editor.open("src/a.rs");
+    editor.splice("src/a.rs", 0..0, "// typed\n");
+    editor.diagnostics("src/a.rs");
+    std::fs::remove_file(socket(&workspace)).expect("removed");
+    wait_until("it listens again", || {
+        UnixStream::connect(socket(&workspace)).is_ok()
+    });
+    let mut agent = Agent::start(&workspace);
+    let id = id_of(&agent.call("get_threads", json!({})), "src/a.rs");
+    agent.call(
+        "respond_to_thread",
+        json!({"thread_id": id, "response": "Seen."}),
+    );
+    editor.wait_text("src/a.rs", |text| text.contains("// AGENT: Seen.\n"));
+    assert_eq!(workspace.read("src/a.rs"), QUESTION);
+}
+
 /// What is listed, and what is carried out, is each file as the editor that shows it has it.
 #[test]
 fn of_several_editors_each_has_its_part_of_a_call_about_the_whole_folder() {

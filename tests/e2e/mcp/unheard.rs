@@ -182,6 +182,35 @@ fn a_socket_of_another_user_is_told_of_as_long_as_its_place_is_held() {
     other.wait().expect("ended");
 }
 
+/// As long as its place is held it lives, and may have more than the disk has: what cleared the folder of its socket did
+/// not end it.
+#[test]
+fn behind_the_back_of_an_editor_whose_socket_is_gone_nothing_is_written() {
+    for (name, told) in [
+        ("gone.sock", "gone.sock (which is gone"),
+        ("", "an editor that has no socket"),
+    ] {
+        let workspace = workspace();
+        let mut agent = Agent::start(&workspace);
+        let response = response(&mut agent);
+        let socket = match name {
+            "" => PathBuf::new(),
+            name => workspace.data().join(name),
+        };
+        let held = File::open(point(&workspace, "editor", &socket)).expect("the pointer");
+        held.lock().expect("the lock");
+        let (sentence, code) = agent.refused("respond_to_thread", response.clone());
+        assert_eq!(code, "editor_unclear", "{sentence}");
+        assert_eq!(workspace.read("src/a.rs"), QUESTION);
+        let found = workspace.postil().arg("doctor").output();
+        let found = String::from_utf8(found.expect("it runs").stdout).expect("a text");
+        assert!(found.contains(told), "{found}");
+        drop(held);
+        agent.call("respond_to_thread", response);
+        assert!(workspace.read("src/a.rs").contains("// AGENT: x\n"));
+    }
+}
+
 /// Each look around asks once for a file, however many of its threads are watched.
 #[test]
 fn threads_of_one_file_that_are_subscribed_to_are_asked_for_together() {
