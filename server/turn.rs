@@ -27,7 +27,7 @@ use serde_json::{Map, Value};
 
 pub use answer_loop::in_thread;
 pub use choose::{Choice, DEFAULT_MODEL, DEFAULT_OPENAI, choose, choose_with};
-pub use journal::{has_planned, is_plan, is_question, says_go_on};
+pub use journal::{has_planned, is_plan, is_question, says_go_on, told_undone};
 pub use offers::{Offer, offers};
 pub use preview::{Preview, preview};
 pub use second::account;

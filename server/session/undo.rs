@@ -15,6 +15,7 @@ use crate::files::{Buffer, FileError, Like, Seen, Tree, hash};
 use crate::host::{BufferEdit, FileOp, NotApplied, Question};
 use crate::present;
 use crate::store::{Change, Round, Run};
+use crate::turn::told_undone;
 
 use without::Stays;
 pub(super) use without::{Without, without};
@@ -135,6 +136,7 @@ impl Session {
             .filter_map(|change| Some((change.moved_from.as_deref()?, change.file.as_str())))
             .collect();
         let mut undone = Undone::default();
+        let mut undone_files: Vec<String> = Vec::new();
         // Left as the author has them, of which nothing was to be taken back.
         let (mut authors, mut already) = (0, 0);
         for file in &files {
@@ -178,9 +180,14 @@ impl Session {
             // Each at once: what is put back is not put back a second time.
             if is_done {
                 store.mark_undone(&run.id, turn, file, newest)?;
+                undone_files.push((*file).to_owned());
                 let path = workspace.path_of(file);
                 undone.open += usize::from(workspace.tree.open_as(&path).is_some());
             }
+        }
+        // Where the turn goes on, it is not to answer as if that stood there.
+        if !undone_files.is_empty() {
+            store.add_to_talk(&run.id, |last| told_undone(last, undone_files))?;
         }
         // Last, for several files may have stood in one.
         for (file, folders) in store.made_folders(&run.id, turn)? {

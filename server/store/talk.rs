@@ -101,6 +101,36 @@ impl Store {
         Ok(())
     }
 
+    /// Adds to the conversation of the run (its full id) what `added` makes of its last entry; nothing where there is none.
+    pub fn add_to_talk(
+        &self,
+        run: &str,
+        added: impl FnOnce(&str) -> Vec<String>,
+    ) -> Result<(), StoreError> {
+        let mut connection = self.durable();
+        let write = || -> rusqlite::Result<()> {
+            let tx = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+            let last = tx
+                .prepare_cached(
+                    "SELECT run, entry FROM talk WHERE run = (SELECT num FROM runs WHERE id = ?1)
+                     ORDER BY num DESC LIMIT 1",
+                )?
+                .query_row([run], |row| {
+                    Ok((row.get::<_, i64>(0)?, row.get::<_, String>(1)?))
+                })
+                .optional()?;
+            let Some((num, last)) = last else {
+                return Ok(());
+            };
+            for entry in added(&last) {
+                tx.prepare_cached("INSERT INTO talk (run, entry) VALUES (?1, ?2)")?
+                    .execute(params![num, entry])?;
+            }
+            tx.commit()
+        };
+        write().map_err(|e| self.fault(e))
+    }
+
     /// The last entry alone.
     pub fn last_talk(&self, run: &str) -> Result<Option<String>, StoreError> {
         let connection = self.light();

@@ -39,6 +39,8 @@ pub(super) enum Entry {
     Planned { files: Vec<File> },
     /// All is done but for writing this into the thread.
     Answer { text: String },
+    /// Since then the author has undone what was changed in these files, relative to the root.
+    Undone { files: Vec<String> },
 }
 
 /// One file of [`Entry::Planned`]; its path is relative to the root.
@@ -72,11 +74,23 @@ pub(super) struct Stopped {
     question: Option<(String, Vec<Block>)>,
     pub answer: Option<String>,
     pub planned: Vec<File>,
+    /// Files whose changes do not stand any more, and that the model has not been told of.
+    undone: Vec<String>,
 }
 
 /// Whether the entry says that the author is asked.
 pub fn is_question(entry: &str) -> bool {
     matches!(serde_json::from_str(entry), Ok(Entry::Question { .. }))
+}
+
+/// What is to be added to a conversation, whose last entry this is, when the turn's changes of these files were undone: an
+/// answer that tells of them is kept no longer, a question is.
+pub fn told_undone(last: &str, files: Vec<String>) -> Vec<String> {
+    let mut added = vec![Entry::Undone { files }.text()];
+    if is_question(last) {
+        added.push(last.to_owned());
+    }
+    added
 }
 
 /// Whether the conversation is that of a turn that the author wanted read-only.
@@ -120,6 +134,7 @@ pub(super) fn read(talk: &[String]) -> Option<Stopped> {
                 answer: None,
                 // Folding a conversation plans nothing else.
                 planned: all.map_or_else(Vec::new, |before| before.planned),
+                undone: Vec::new(),
             });
             continue;
         }
@@ -136,6 +151,7 @@ pub(super) fn read(talk: &[String]) -> Option<Stopped> {
             Entry::Told { blocks, asked } => {
                 stopped.plans(&blocks);
                 tell(&mut stopped.turns, blocks);
+                stopped.undone.clear();
                 if let Some(asked) = asked {
                     stopped.asked = asked;
                 }
@@ -146,6 +162,13 @@ pub(super) fn read(talk: &[String]) -> Option<Stopped> {
                 stopped.question = Some((call, results));
             }
             Entry::Answer { text } => stopped.answer = Some(text),
+            Entry::Undone { files } => {
+                for file in files {
+                    if !stopped.undone.contains(&file) {
+                        stopped.undone.push(file);
+                    }
+                }
+            }
         }
     }
     all.filter(|stopped| !stopped.turns.is_empty())
@@ -227,6 +250,12 @@ impl Stopped {
         let mut text = String::from(
             "This turn had stopped and goes on now. Files may have changed meanwhile: read a file again before you edit it.",
         );
+        if !self.undone.is_empty() {
+            text.push_str(&format!(
+                "\nThe author has undone what you had changed in {}: it does not stand there any more. Do not say that it does, and do it again only where the author asks for that.",
+                self.undone.join(", ")
+            ));
+        }
         if let Some(said) = said
             && !heard
             && said != self.asked.trim()
@@ -337,6 +366,34 @@ mod tests {
             matches!(&news[1], Block::ToolResult { content, is_error: false, .. } if content == "The author answered: (a) tokio")
         );
         assert!(matches!(&news[2], Block::Text { text } if !text.contains("tokio")));
+    }
+
+    #[test]
+    fn what_was_undone_since_is_told_once_and_is_not_answered_for() {
+        let said = Entry::Said { blocks: Vec::new() }.text();
+        let answer = Entry::Answer {
+            text: "It is 2 now.".into(),
+        };
+        let undone = |last: &str| told_undone(last, vec!["c.py".into()]);
+        let mut talk = vec![start(), said, answer.text()];
+        talk.extend(undone(&talk[2]));
+        let stopped = read(&talk).expect("a conversation");
+        assert_eq!(stopped.answer, None);
+        let news = stopped.news(None);
+        let is_told = |block: &Block| matches!(block, Block::Text { text } if text.contains("had changed in c.py:"));
+        assert!(is_told(&news[0]), "{news:?}");
+        let told = Entry::Told {
+            blocks: news,
+            asked: None,
+        };
+        talk.push(told.text());
+        let news = read(&talk).expect("a conversation").news(None);
+        assert!(!news.iter().any(is_told), "{news:?}");
+        let (call, results) = ("c2".into(), Vec::new());
+        talk.push(Entry::Question { call, results }.text());
+        talk.extend(undone(&talk[5]));
+        assert!(is_question(talk.last().expect("one")));
+        assert!(read(&talk).expect("a conversation").is_asking());
     }
 
     #[test]

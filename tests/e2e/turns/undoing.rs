@@ -123,6 +123,34 @@ fn what_a_turn_writes_that_goes_on_while_it_is_undone_can_be_undone() {
     assert_eq!(editor.text(FILE), format!("{THREAD}{CODE}"));
 }
 
+/// Its answer was made, and could not be written.
+#[test]
+fn a_turn_that_goes_on_after_its_undo_is_told_of_it_and_does_not_answer_as_before() {
+    let bench = Bench::new(vec![
+        edit("one", "ONE"),
+        Step::text("It is ONE now.").held(),
+        Step::text("It is one still."),
+    ]);
+    let mut editor = begun(&bench, OnApply::Apply);
+    bench.model.wait_for_requests(2);
+    editor.wait_text(OTHER, |text| text.contains("ONE"));
+    editor.state().on_apply = OnApply::Refuse;
+    bench.model.release();
+    let run = bench.wait_status("failed")["id"].clone();
+    editor.wait_codes(FILE, &["pending", "turn-failed"]);
+    editor.state().on_apply = OnApply::Apply;
+    let undone = editor.command("postil.undoTurn", json!({"run_id": run}));
+    assert_eq!(undone.expect("undone")["files"], json!(["b.rs: put back"]));
+    take_when_offered(&mut editor, "Reply as agent");
+    let text = editor.wait_text(FILE, |text| text.contains("AGENT"));
+    assert!(text.contains("// AGENT: It is one still."), "{text}");
+    let told = bench.model.requests()[2].body.to_string();
+    assert!(
+        told.contains("The author has undone what you had changed in b.rs:"),
+        "{told}"
+    );
+}
+
 /// A turn in the first editor, which has not saved what it made; the second shows the file as it was saved before.
 fn answered_in_one_of_two() -> (Bench, Editor, Editor) {
     let bench = Bench::new(vec![read(), rename(), Step::text("Renamed.")]);
