@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
+mod since;
 mod without;
 
 use super::tries::Tries;
@@ -55,6 +56,9 @@ enum Became {
     InPart(String),
     /// Nothing was taken back, and something is still to be.
     Left(String),
+    /// What another turn has changed since is in the way, which can be undone first; of the rest something was taken back
+    /// (`true`), or there is none.
+    Waits(String, bool),
 }
 
 /// What a run's last turn made of each file.
@@ -139,6 +143,7 @@ impl Session {
         let mut undone_files: Vec<String> = Vec::new();
         // Left as the author has them, of which nothing was to be taken back.
         let (mut authors, mut already) = (0, 0);
+        let mut is_begun = false;
         for file in &files {
             let Some(steps) = steps.get(file) else {
                 continue;
@@ -155,7 +160,12 @@ impl Session {
                 file: other.as_deref(),
                 mode,
             };
-            let back = self.undo_file(&workspace, file, steps, like).await;
+            let of = (&run, turn);
+            let back = self.undo_file(&workspace, of, file, steps, like).await;
+            let is_changed = !matches!(
+                back,
+                Ok(Became::Already(_) | Became::Left(_) | Became::Waits(_, false)) | Err(_)
+            );
             let (said, is_done) = match back {
                 Ok(Became::Back(said)) => (said, true),
                 Ok(Became::Already(said)) => {
@@ -171,6 +181,12 @@ impl Session {
                     undone.left += 1;
                     (said, false)
                 }
+                Ok(Became::Waits(said, in_part)) => {
+                    is_begun |= in_part;
+                    undone.kept |= in_part;
+                    undone.left += 1;
+                    (said, false)
+                }
                 Err(error) => {
                     undone.left += 1;
                     (format!("{file}: not put back, {error}"), false)
@@ -180,6 +196,8 @@ impl Session {
             // Each at once: what is put back is not put back a second time.
             if is_done {
                 store.mark_undone(&run.id, turn, file, newest)?;
+            }
+            if is_changed {
                 undone_files.push((*file).to_owned());
                 let path = workspace.path_of(file);
                 undone.open += usize::from(workspace.tree.open_as(&path).is_some());
@@ -194,7 +212,7 @@ impl Session {
             let path = workspace.path_of(&file);
             workspace.tree.remove_folders(&path, folders);
         }
-        if undone.left + already == files.len() {
+        if undone.left + already == files.len() && !is_begun {
             // What the author has made their own must not stand before the older turns for ever.
             undone.is_before = wanted.files.is_none()
                 && authors + already == files.len()
@@ -255,11 +273,12 @@ impl Session {
     async fn undo_file(
         &self,
         workspace: &Workspace,
+        (run, turn): (&Run, u64),
         file: &str,
         steps: &[&Change],
         like: Like<'_>,
     ) -> Result<Became, Error> {
-        let tree = &workspace.tree;
+        let (tree, store) = (&workspace.tree, workspace.store()?);
         let path = tree.resolve(workspace.path_of(file))?;
         let before = steps.first().and_then(|step| step.before.as_deref());
         let after = steps.last().and_then(|step| step.after.as_deref());
@@ -281,13 +300,23 @@ impl Session {
             if bytes == before && bytes != after {
                 return Ok(already());
             }
-            let without = without(steps, bytes);
+            let found = without(steps, bytes);
+            let in_the_way = match found.is_whole() {
+                true => None,
+                false => {
+                    let others = store.written_since(&run.id, turn, file)?;
+                    since::in_the_way(others, steps, bytes, &found)
+                }
+            };
             let Without {
                 content,
                 kept,
                 stays,
-            } = &without;
+            } = &found;
             if content.as_deref() == bytes {
+                if let Some(other) = &in_the_way {
+                    return Ok(Became::Waits(changed_by(file, other, kept, false), false));
+                }
                 return Ok(match stays {
                     Some(stays) => Became::Left(stays.left(file)),
                     None if kept.is_empty() => already(),
@@ -320,6 +349,9 @@ impl Session {
                     workspace.index.refresh(tree, &path);
                 }
                 (None, None) => {}
+            }
+            if let Some(other) = &in_the_way {
+                return Ok(Became::Waits(changed_by(file, other, kept, true), true));
             }
             return Ok(match (stays, content) {
                 (Some(stays), _) => Became::InPart(stays.in_part(file)),
@@ -465,6 +497,20 @@ fn stands_apart(file: &str, now: Option<&Now>, kept: &[usize]) -> String {
              is open in an editor and not saved"
         ),
     }
+}
+
+/// Why what the turn wrote in these lines stays, which the run `other` has changed since.
+fn changed_by(file: &str, other: &str, kept: &[usize], in_part: bool) -> String {
+    let id: String = other.chars().take(8).collect();
+    let at = match kept {
+        [] => String::new(),
+        lines => format!(" at line {}", present::listed(lines)),
+    };
+    let became = match in_part {
+        true => format!("put back, but for what run {id} has changed since{at}"),
+        false => format!("not put back, run {id} has changed since what the turn wrote there{at}"),
+    };
+    format!("{file}: {became}: undo that first (`postil undo {id}`), then this again")
 }
 
 const LABEL: &str = "Undo last turn";

@@ -145,6 +145,42 @@ impl Store {
         read().map_err(|e| self.fault(e))
     }
 
+    /// What other runs have written into a file since a turn of this one first did, as far as it is not undone: each run (its
+    /// id) with all that these turns of its wrote there, in the order they were made; the run that wrote last comes first.
+    pub fn written_since(
+        &self,
+        run: &str,
+        turn: u64,
+        file: &str,
+    ) -> Result<Vec<(String, Vec<Change>)>, StoreError> {
+        let connection = self.light();
+        let read = || -> rusqlite::Result<Vec<(String, Vec<Change>)>> {
+            let mut others = connection.prepare_cached(
+                "SELECT runs.num, runs.id FROM changes JOIN runs ON runs.num = changes.run
+                 WHERE changes.file = ?3 AND undone = 0 AND runs.id <> ?1 AND changes.num > (
+                    SELECT min(changes.num) FROM changes JOIN runs ON runs.num = changes.run
+                    WHERE runs.id = ?1 AND changes.turn = ?2 AND changes.file = ?3)
+                 GROUP BY runs.num ORDER BY max(changes.num) DESC",
+            )?;
+            let others = others.query_map(params![run, turn.cast_signed(), file], |row| {
+                Ok((row.get(0)?, row.get(1)?))
+            })?;
+            let others: Vec<(i64, String)> = others.collect::<rusqlite::Result<_>>()?;
+            let mut written = connection.prepare_cached(&format!(
+                "SELECT {COLUMNS} FROM changes
+                 WHERE run = ?1 AND file = ?2
+                    AND turn IN (SELECT turn FROM changes WHERE run = ?1 AND file = ?2 AND undone = 0)
+                 ORDER BY num",
+            ))?;
+            let others = others.into_iter().map(|(num, id)| {
+                let changes = texts::changes(written.query(params![num, file])?)?;
+                Ok((id, changes))
+            });
+            others.collect()
+        };
+        read().map_err(|e| self.fault(e))
+    }
+
     /// The files that the newest turn of a run has written and that are not put back, relative to the root.
     pub fn written_now(&self, run: &str) -> Result<Vec<String>, StoreError> {
         let connection = self.light();

@@ -151,6 +151,64 @@ fn a_turn_that_goes_on_after_its_undo_is_told_of_it_and_does_not_answer_as_befor
     );
 }
 
+/// Reads a file, and puts `new` in the place of `old` in it.
+fn edits(file: &str, pairs: &[(&str, &str)]) -> Step {
+    let edits = pairs.iter().enumerate().map(|(n, (old, new))| {
+        let input = json!({"path": file, "old_string": old, "new_string": new});
+        call(&format!("toolu_e{n}"), "file_edit", input)
+    });
+    let read = call("toolu_r", "file_read", json!({"path": file}));
+    Step::calls(std::iter::once(read).chain(edits).collect())
+}
+
+#[test]
+fn a_turn_whose_line_a_later_one_has_changed_is_undone_after_that() {
+    let bench = Bench::new(vec![
+        edits("c.py", &[("p = 1", "p = 2"), ("q = 1", "q = 2")]),
+        Step::text("Two."),
+        edits("c.py", &[("p = 2", "p = 3")]),
+        Step::text("Three."),
+    ]);
+    bench.workspace.write("c.py", "p = 1\n\nq = 1\n");
+    bench.workspace.write(FILE, format!("{THREAD}{CODE}"));
+    assert_eq!(bench.cli(&["trust", "--yes"]).0, Some(0));
+    let answered = |file: &str| {
+        let (code, out, err) = bench.cli(&["reply", "--all", "--yes"]);
+        assert_eq!(code, Some(0), "{out}{err}");
+        let runs = bench.runs();
+        let run = runs.iter().find(|run| run["file"] == file);
+        let id = run.expect("a run")["id"].as_str();
+        id.expect("an id")[..8].to_owned()
+    };
+    let older = answered(FILE);
+    bench
+        .workspace
+        .write("d.py", "# AUTHOR: and three?\nd = 1\n");
+    let newer = answered("d.py");
+    let code = || bench.workspace.read("c.py");
+    assert_eq!(code(), "p = 3\n\nq = 2\n");
+    let later = format!("undo that first (`postil undo {newer}`), then this again");
+    let (exit, out, err) = bench.cli(&["undo", &older]);
+    assert_eq!(exit, Some(1), "{out}{err}");
+    let told =
+        format!("c.py: put back, but for what run {newer} has changed since at line 1: {later}");
+    assert!(out.contains(&told), "{out}{err}");
+    assert_eq!(code(), "p = 3\n\nq = 1\n");
+    assert_eq!(bench.workspace.read(FILE), format!("{THREAD}{CODE}"));
+    let (exit, _, err) = bench.cli(&["undo", &older]);
+    assert_eq!(exit, Some(1), "{err}");
+    assert!(
+        err.contains("not put back") && err.contains(&later),
+        "{err}"
+    );
+    assert_eq!(bench.cli(&["undo", &newer]).0, Some(0));
+    assert_eq!(code(), "p = 2\n\nq = 1\n");
+    let (exit, out, err) = bench.cli(&["undo", &older]);
+    assert_eq!(exit, Some(0), "{err}");
+    assert!(out.contains("c.py: put back\n"), "{out}");
+    assert_eq!(code(), "p = 1\n\nq = 1\n");
+}
+
 /// A turn in the first editor, which has not saved what it made; the second shows the file as it was saved before.
 fn answered_in_one_of_two() -> (Bench, Editor, Editor) {
     let bench = Bench::new(vec![read(), rename(), Step::text("Renamed.")]);
