@@ -10,12 +10,12 @@ mod since;
 mod without;
 
 use super::tries::Tries;
-use super::{Error, Session, Workspace};
+use super::{Error, Session, View, Workspace};
 use crate::edits::line_edits;
 use crate::files::{Buffer, FileError, Like, Seen, Tree, hash};
 use crate::host::{BufferEdit, FileOp, NotApplied, Question};
 use crate::present;
-use crate::store::{Change, Round, Run};
+use crate::store::{Change, Round, Run, Store};
 use crate::turn::told_undone;
 
 use without::Stays;
@@ -300,7 +300,15 @@ impl Session {
             if bytes == before && bytes != after {
                 return Ok(already());
             }
-            let found = without(steps, bytes);
+            let mut found = without(steps, bytes);
+            if let Some(code) = self.without_answer(&store, run, &path, steps, bytes, &found)? {
+                found = code;
+                if steps.iter().all(|step| step.is_answer) {
+                    return Ok(Became::Back(format!(
+                        "{file}: the thread is gone already, and the answer with it"
+                    )));
+                }
+            }
             let in_the_way = match found.is_whole() {
                 true => None,
                 false => {
@@ -363,6 +371,26 @@ impl Session {
                 )),
             });
         }
+    }
+
+    /// What the file is without the turn's code alone, where its thread was taken out, and the answer with it.
+    fn without_answer(
+        &self,
+        store: &Store,
+        run: &Run,
+        path: &Path,
+        steps: &[&Change],
+        now: Option<&[u8]>,
+        found: &Without,
+    ) -> Result<Option<Without>, Error> {
+        let code: Vec<&Change> = steps.iter().copied().filter(|s| !s.is_answer).collect();
+        if found.kept.is_empty() || code.len() == steps.len() || !store.is_closed(&run.id)? {
+            return Ok(None);
+        }
+        let stands = |view: View| view.threads.iter().any(|one| one.id == run.thread_id);
+        let code = without(&code, now);
+        let is_gone = code.content == found.content && !self.view(path).is_ok_and(stands);
+        Ok(is_gone.then_some(code))
     }
 
     /// Removes a file that is as the turn made it; `false`: it is the author's by now.

@@ -181,6 +181,15 @@ impl Store {
         read().map_err(|e| self.fault(e))
     }
 
+    /// Whether the thread of a run (its full id) is gone, and was taken out or seen to be.
+    pub fn is_closed(&self, run: &str) -> Result<bool, StoreError> {
+        let connection = self.light();
+        connection
+            .prepare_cached("SELECT 1 FROM runs WHERE id = ?1 AND closed = 1")
+            .and_then(|mut statement| statement.exists([run]))
+            .map_err(|e| self.fault(e))
+    }
+
     /// The files that the newest turn of a run has written and that are not put back, relative to the root.
     pub fn written_now(&self, run: &str) -> Result<Vec<String>, StoreError> {
         let connection = self.light();

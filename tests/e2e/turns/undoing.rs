@@ -209,6 +209,32 @@ fn a_turn_whose_line_a_later_one_has_changed_is_undone_after_that() {
     assert_eq!(code(), "p = 1\n\nq = 1\n");
 }
 
+/// The answer went with it.
+#[test]
+fn a_turn_is_undone_whose_thread_is_gone() {
+    let bench = Bench::new(vec![edit("one", "ONE"), Step::text("Done.")]);
+    bench.workspace.write(OTHER, BEFORE);
+    bench.workspace.write(FILE, format!("{THREAD}{CODE}"));
+    assert_eq!(bench.cli(&["trust", "--yes"]).0, Some(0));
+    assert_eq!(bench.cli(&["reply", "--all", "--yes"]).0, Some(0));
+    let answered = bench.workspace.read(FILE);
+    let resolved = answered.replace("// AUTHOR:\n", "// AUTHOR: done\n");
+    assert_ne!(resolved, answered);
+    bench.workspace.write(FILE, resolved);
+    assert_eq!(bench.cli(&["process"]).0, Some(0));
+    assert_eq!(bench.workspace.read(FILE), CODE);
+    let run = bench.runs()[0]["id"].clone();
+    let undo = || bench.cli(&["undo", run.as_str().expect("an id")]);
+    let (exit, out, err) = undo();
+    assert_eq!(exit, Some(0), "{out}{err}");
+    let gone = "the thread is gone already, and the answer with it";
+    assert_eq!(out, format!("{OTHER}: put back\n{FILE}: {gone}\n"), "{err}");
+    assert_eq!(bench.workspace.read(OTHER), BEFORE);
+    assert_eq!(bench.workspace.read(FILE), CODE);
+    let (_, _, err) = undo();
+    assert!(err.contains("there is nothing to put back"), "{err}");
+}
+
 /// A turn in the first editor, which has not saved what it made; the second shows the file as it was saved before.
 fn answered_in_one_of_two() -> (Bench, Editor, Editor) {
     let bench = Bench::new(vec![read(), rename(), Step::text("Renamed.")]);
