@@ -1,7 +1,7 @@
 //! The listening side: in an editor's server.
 
 use std::fs::{self, File, OpenOptions, TryLockError};
-use std::io::{Seek as _, Write as _};
+use std::io::{ErrorKind, Seek as _, Write as _};
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::{
     DirBuilderExt as _, FileTypeExt as _, MetadataExt as _, OpenOptionsExt as _,
@@ -22,6 +22,8 @@ use tokio::task::{JoinHandle, JoinSet};
 use tokio_util::sync::CancellationToken;
 
 use super::wire::{Call, LONGEST_CALL, PLACES, Reply, VERSION, pointer};
+use crate::host::Level;
+use crate::present::visible;
 use crate::session::Session;
 use crate::text::hex;
 use crate::verbs::{self, Failure};
@@ -52,8 +54,10 @@ struct Shared {
 struct State {
     /// Nobody wants to listen any more.
     ended: bool,
-    /// `None` while each place is another server's.
+    /// `None` while each place is another server's, or ours cannot be listened in.
     at: Option<Place>,
+    /// A place that is ours, and could not be listened in so far: kept, so that nobody takes our editor for gone.
+    held: Option<(u8, File)>,
 }
 
 struct Place {
@@ -79,7 +83,7 @@ impl Drop for Place {
 }
 
 impl Listening {
-    /// `None`: each place is another server's.
+    /// `None`: there is none.
     pub fn socket(&self) -> Option<PathBuf> {
         let state = locked(&self.0.state);
         state.at.as_ref().map(|at| at.socket.clone())
@@ -90,7 +94,7 @@ impl Drop for Listening {
     fn drop(&mut self) {
         let mut state = locked(&self.0.state);
         state.ended = true;
-        drop(state.at.take());
+        drop((state.at.take(), state.held.take()));
         self.0.ended.notify_all();
     }
 }
@@ -119,11 +123,7 @@ pub fn listen(session: &Arc<Session>, root: &Path, runtime: &Handle) -> Listenin
     };
     let waiting = std::thread::Builder::new().name(String::from("postil-bridge"));
     // Where no place is free, it is waited for.
-    let started = waiting.spawn(move || {
-        if let Err(error) = served.keep_listening(&shared) {
-            tracing::warn!("no socket for {}: {error}", served.root.display());
-        }
-    });
+    let started = waiting.spawn(move || served.keep_listening(&shared));
     if let Err(error) = started {
         tracing::warn!("no socket: {error}");
     }
@@ -132,43 +132,89 @@ pub fn listen(session: &Arc<Session>, root: &Path, runtime: &Handle) -> Listenin
 
 impl Served {
     /// Until nobody wants that any more.
-    fn keep_listening(&self, shared: &Shared) -> std::io::Result<()> {
-        private_folder(
-            pointer(&self.data, &self.root, 0)
-                .parent()
-                .unwrap_or(&self.data),
-        )?;
+    fn keep_listening(&self, shared: &Shared) {
+        let mut is_told = false;
         let mut state = locked(&shared.state);
         while !state.ended {
-            match &mut state.at {
-                Some(at) if is_socket(&at.socket) => {}
-                Some(at) => self.listen_again(at)?,
-                None => state.at = self.listen_in_any()?,
+            if let Err(why) = self.look(&mut state)
+                && !is_told
+            {
+                is_told = true;
+                drop(state);
+                self.tell(&why);
+                state = locked(&shared.state);
             }
             let pause = match state.at {
                 Some(_) => LOOK,
                 None => AGAIN,
             };
             // Not by a call that waits for a lock: nothing would end it when the folder is closed.
-            let woken = shared.ended.wait_timeout(state, pause);
+            let wanted = |state: &mut State| !state.ended;
+            let woken = shared.ended.wait_timeout_while(state, pause, wanted);
             (state, _) = woken.unwrap_or_else(PoisonError::into_inner);
         }
-        Ok(())
     }
 
-    /// `None`: each place is another server's.
-    fn listen_in_any(&self) -> std::io::Result<Option<Place>> {
-        let Some((number, mut lock)) = free(&self.data, &self.root)? else {
-            return Ok(None);
+    /// Listens where nobody does. An error: why that cannot be, as far as is known for now.
+    fn look(&self, state: &mut State) -> Result<(), String> {
+        let said = |error: std::io::Error| error.to_string();
+        if let Some(at) = &mut state.at {
+            return match is_socket(&at.socket) {
+                true => Ok(()),
+                false => self.listen_again(at).map_err(said),
+            };
+        }
+        let held = match state.held.take() {
+            Some(held) => Some(held),
+            None => self.free().map_err(said)?,
         };
-        let (socket, folder, task) = self.bind(number, &mut lock)?;
-        Ok(Some(Place {
-            number,
-            lock,
-            socket,
-            _folder: folder,
-            tasks: vec![task],
-        }))
+        let Some((number, mut lock)) = held else {
+            return Err(format!("{PLACES} other editors have that folder open"));
+        };
+        match self.bind(number, &mut lock) {
+            Ok((socket, folder, task)) => {
+                state.at = Some(Place {
+                    number,
+                    lock,
+                    socket,
+                    _folder: folder,
+                    tasks: vec![task],
+                });
+                Ok(())
+            }
+            Err(error) => {
+                state.held = Some((number, lock));
+                Err(said(error))
+            }
+        }
+    }
+
+    /// The first place that no other server has, and its lock.
+    fn free(&self) -> std::io::Result<Option<(u8, File)>> {
+        let first = pointer(&self.data, &self.root, 0);
+        private_folder(first.parent().unwrap_or(&self.data))?;
+        for place in 0..PLACES {
+            let lock = open(&pointer(&self.data, &self.root, place))?;
+            match lock.try_lock() {
+                Ok(()) => return Ok(Some((place, lock))),
+                Err(TryLockError::WouldBlock) => {}
+                Err(TryLockError::Error(error)) => return Err(error),
+            }
+        }
+        Ok(None)
+    }
+
+    /// Nobody else can tell the author.
+    fn tell(&self, why: &str) {
+        let root = self.root.display();
+        tracing::warn!("no socket for {root}: {why}");
+        let Some(session) = self.session.upgrade() else {
+            return;
+        };
+        let text = format!(
+            "No other program can ask this editor what it has not saved of {root} ({why}): save it before you use `postil` commands, or an agent elsewhere, on these files. postil tries again until it can."
+        );
+        session.host.message(Level::Warning, &visible(&text));
     }
 
     /// The place stays ours meanwhile, so that nobody takes our editor for gone.
@@ -211,27 +257,19 @@ impl Served {
     }
 }
 
-/// The first place that no other server has, and its lock.
-fn free(data: &Path, root: &Path) -> std::io::Result<Option<(u8, File)>> {
-    for place in 0..PLACES {
-        let lock = open(&pointer(data, root, place))?;
-        match lock.try_lock() {
-            Ok(()) => return Ok(Some((place, lock))),
-            Err(TryLockError::WouldBlock) => {}
-            Err(TryLockError::Error(error)) => return Err(error),
-        }
-    }
-    Ok(None)
-}
-
 fn open(pointer: &Path) -> std::io::Result<File> {
-    OpenOptions::new()
+    let opened = OpenOptions::new()
         .read(true)
         .write(true)
         .create(true)
         .truncate(false)
         .mode(0o600)
-        .open(pointer)
+        .open(pointer);
+    match opened {
+        // Its lock says at least that we are there.
+        Err(error) if error.kind() == ErrorKind::ReadOnlyFilesystem => File::open(pointer),
+        opened => opened,
+    }
 }
 
 fn read_path(pointer: &Path) -> Option<PathBuf> {

@@ -13,12 +13,16 @@ use crate::verbs;
 /// holds up no turn.
 pub(super) async fn unsaved(server: &Server, root: &Path, files: &[PathBuf]) -> Vec<PathBuf> {
     let socket = server.bridges.get(root).and_then(|own| own.socket());
-    let (Some(socket), Some(session)) = (socket, server.session.get()) else {
+    let Some(session) = server.session.get() else {
         return Vec::new();
     };
     let (data, never) = (&session.folders.data, CancellationToken::new());
     let verb = &verbs::BUFFER_READ;
-    let asked = bridge::call_beside(&socket, data, root, verb, &json!({}), &never).await;
+    let asked = match socket {
+        Some(socket) => bridge::call_beside(&socket, data, root, verb, &json!({}), &never).await,
+        // None of those that listen is this one.
+        None => Some(bridge::call(data, root, verb, &json!({}), &never).await),
+    };
     let Some(Ok(Ok(answer))) = asked else {
         return Vec::new();
     };

@@ -197,6 +197,27 @@ fn an_editor_whose_socket_was_taken_away_makes_it_anew() {
     assert_eq!(workspace.read("src/a.rs"), QUESTION);
 }
 
+/// What is in the way is a full disk, say, when the editor starts.
+#[test]
+fn an_editor_that_cannot_listen_says_so_and_tries_again() {
+    let workspace = workspace();
+    let pointer = pointer(&workspace);
+    std::fs::create_dir_all(&pointer).expect("a folder in its place");
+    let editor = editor(&workspace);
+    editor.wait_saying(
+        "window/showMessage",
+        "No other program can ask this editor what it has not saved",
+    );
+    std::fs::remove_dir(&pointer).expect("removed");
+    editor.wait_listening();
+    let told = |state: &crate::harness::State| {
+        let all = state.received.iter();
+        all.filter(|m| m.to_string().contains("No other program"))
+            .count()
+    };
+    assert_eq!(told(&editor.state()), 1);
+}
+
 /// What is listed, and what is carried out, is each file as the editor that shows it has it.
 #[test]
 fn of_several_editors_each_has_its_part_of_a_call_about_the_whole_folder() {
@@ -292,6 +313,10 @@ fn a_folder_that_is_closed_is_not_waited_for() {
         names.count()
     };
     wait_until("it waits for the others", || waiting() == 1);
+    last.wait_saying(
+        "window/showMessage",
+        "8 other editors have that folder open",
+    );
     let folder = json!({"uri": uri_of(workspace.root()), "name": "work"});
     let event = json!({"removed": [folder], "added": []});
     last.notify(
