@@ -88,7 +88,7 @@ pub struct Done {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub other_staged_files: Option<Vec<String>>,
     /// What was said in what was removed and could be kept nowhere, in words; the host is told by then.
-    #[serde(skip)]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub lost: Option<String>,
     /// `already there`, `nothing to commit` …
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -57,3 +57,19 @@ fn it_is_told_of_a_thread_that_is_removed_in_an_editor_too() {
     assert_told(&done, "AUTHOR: why a mutex here?");
     editor.wait_saying("window/showMessage", "could not be kept");
 }
+
+#[test]
+fn a_command_tells_it_as_data_too() {
+    let workspace = workspace();
+    workspace.write("c.rs", "// AUTHOR: and this?\n// AUTHOR: done\nfn c() {}\n");
+    newer(&workspace);
+    let output = workspace.postil().args(["process", "--json"]).output();
+    let output = output.expect("it runs");
+    let done: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    let lost = done[0]["lost"].as_str().unwrap_or_default();
+    assert!(
+        lost.contains("could not be kept") && lost.contains("AUTHOR: and this?"),
+        "{done}"
+    );
+    assert_eq!(workspace.read("c.rs"), "fn c() {}\n");
+}
