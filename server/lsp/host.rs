@@ -92,6 +92,30 @@ struct Sent {
     edits: Vec<Edit>,
 }
 
+/// What a buffer holds by now.
+#[derive(PartialEq, Eq)]
+enum Stands {
+    Before,
+    Made,
+    Other,
+}
+
+impl Sent {
+    fn stands(&self, server: &Server) -> Stands {
+        let session = server.session.get();
+        let Some(buffer) = session.and_then(|session| session.buffers.get(&self.path)) else {
+            return Stands::Other;
+        };
+        if buffer.generation == self.generation {
+            Stands::Before
+        } else if same_lines(buffer.document.text(), &self.expected) {
+            Stands::Made
+        } else {
+            Stands::Other
+        }
+    }
+}
+
 #[async_trait]
 impl Host for EditorHost {
     async fn apply(&self, label: &str, edits: Vec<BufferEdit>) -> Result<(), NotApplied> {
@@ -121,7 +145,7 @@ impl Host for EditorHost {
             Ok(Ok(answer)) => answer,
             Ok(Err(ClientError::Gone)) => return Err(NotApplied::NoEditor),
             Ok(Err(ClientError::Answered(why) | ClientError::Unknown(why))) => {
-                return Err(refused(&server, &sent, &mut news, why).await);
+                return refused(&server, &sent, &ops, &mut news, why).await;
             }
             Err(_) => {
                 return Err(NotApplied::Unknown(format!(
@@ -143,7 +167,7 @@ impl Host for EditorHost {
             if answer.get("readOnly").and_then(Value::as_bool) == Some(true) {
                 return Err(NotApplied::ReadOnly(why.to_owned()));
             }
-            return Err(refused(&server, &sent, &mut news, why.to_owned()).await);
+            return refused(&server, &sent, &ops, &mut news, why.to_owned()).await;
         }
         let moved = |sent: &&Sent| {
             !ops.iter()
@@ -436,21 +460,27 @@ fn prepare(server: &Server, edits: Vec<BufferEdit>) -> Result<(Vec<Sent>, Value)
     Ok((all, edit))
 }
 
-/// An edit that was refused because the author, or another edit of ours, was there before it is made anew.
+/// An edit that was refused because the author, or another edit of ours, was there before it is made anew. What this edit
+/// made of a file is no such change: an editor may find in the second file that it cannot, or fail behind all of it.
 async fn refused(
     server: &Server,
     sent: &[Sent],
+    ops: &[FileOp],
     news: &mut watch::Receiver<u64>,
     why: String,
-) -> NotApplied {
+) -> Result<(), NotApplied> {
     let end = Instant::now() + LATE;
     loop {
-        let mut all = sent.iter();
-        if all.any(|sent| generation(server, &sent.path) != Some(sent.generation)) {
-            return NotApplied::Changed;
+        let stands: Vec<Stands> = sent.iter().map(|sent| sent.stands(server)).collect();
+        if stands.contains(&Stands::Other) {
+            return Err(NotApplied::Changed);
         }
         if !matches!(timeout_at(end, news.changed()).await, Ok(Ok(()))) {
-            return NotApplied::Refused(why);
+            let is_made = ops.is_empty() && stands.iter().all(|stands| *stands == Stands::Made);
+            return match is_made {
+                true => Ok(()),
+                false => Err(NotApplied::Refused(why)),
+            };
         }
     }
 }

@@ -35,8 +35,12 @@ pub enum OnApply {
     Pretend,
     /// Makes the edits, and finds then that it cannot rename a file; it may write every line end as CR LF.
     FailToRename { crlf: bool },
+    /// Makes the edit of the first of several files, and refuses the second: `typed`, because the author types there, once.
+    ApplyFirst { typed: bool },
     /// Applies it and saves the files, and answers then: the author was quick.
     ApplyAndSave,
+    /// Applies it, and says that it failed.
+    ApplyAndFail,
     /// Says once that the author is at something else, and applies the next.
     BusyOnce,
     /// Says once that the buffer is read-only, and answers no second try.

@@ -98,16 +98,22 @@ pub(super) async fn edit(cx: &Context, steps: &[&Step]) -> Result<(), (Unchanged
         }
     }
     let label = format!("postil: change {names}");
-    let with_files = !ops.is_empty();
+    let is_whole = edits.len() < 2 && ops.is_empty();
     let Err(error) = cx.host.apply_with(&label, edits, ops).await else {
         return Ok(());
     };
-    let left = match with_files {
-        true => take_back(cx, steps).await,
+    // What may come yet would come upon what was taken back.
+    let is_known = !matches!(error, NotApplied::Unknown(_) | NotApplied::NoEditor);
+    let left = match is_known && !is_whole {
+        true => take_back(cx, steps, matches!(error, NotApplied::Changed)).await,
         false => Vec::new(),
     };
     let why = match error {
-        NotApplied::Changed => Unchanged::Meanwhile(names),
+        NotApplied::Changed if left.is_empty() => Unchanged::Meanwhile(names),
+        NotApplied::Changed => Unchanged::Refused(format!(
+            "The editor made the change of {names} in part, for the author typed meanwhile: look at {} before you go on.",
+            left.join(", ")
+        )),
         NotApplied::Refused(why) | NotApplied::ReadOnly(why) if left.is_empty() => {
             Unchanged::Refused(format!(
                 "The editor refused the change of {names} ({why}); nothing was written."
@@ -129,9 +135,9 @@ pub(super) async fn edit(cx: &Context, steps: &[&Step]) -> Result<(), (Unchanged
     Err((why, left))
 }
 
-/// An editor that could not remove or rename a file may have made the edits before it. Those that could not be
-/// taken back.
-async fn take_back(cx: &Context, steps: &[&Step]) -> Vec<String> {
+/// An editor that could not change, remove or rename one of the files may have made the edits before it. Those that could
+/// not be taken back. `typed`: the author did, so that a text that is neither as before nor as we wanted it is theirs.
+async fn take_back(cx: &Context, steps: &[&Step], typed: bool) -> Vec<String> {
     let mut left = Vec::new();
     for step in steps.iter().filter(|step| step.is_open()) {
         let Some(before) = &step.before else { continue };
@@ -157,6 +163,9 @@ async fn take_back(cx: &Context, steps: &[&Step]) -> Vec<String> {
         };
         // Whatever else stands there is the author's; an editor changes the line ends of its whole buffer.
         let ours = expected.is_some_and(|expected| same_lines(expected, now));
+        if !ours && typed {
+            continue;
+        }
         if !ours
             || cx
                 .host

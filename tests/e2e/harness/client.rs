@@ -109,6 +109,14 @@ fn answer(shared: &Shared, method: &str, params: &Value) -> Option<Result<Value,
                     }
                     json!({"applied": applied.is_ok()})
                 }
+                OnApply::ApplyFirst { typed } => match apply_first(shared, edit, typed) {
+                    Ok(()) => json!({"applied": true}),
+                    Err(reason) => json!({"applied": false, "failureReason": reason}),
+                },
+                OnApply::ApplyAndFail => {
+                    let _ = apply(shared, &edit);
+                    json!({"applied": false, "failureReason": "Internal error"})
+                }
                 OnApply::Refuse => json!({"applied": false, "failureReason": "the test says no"}),
                 OnApply::BusyOnce => {
                     shared.lock().on_apply = OnApply::Apply;
@@ -199,6 +207,28 @@ fn ticked(shared: &Shared, edit: &Value) -> Value {
         });
     }
     edit
+}
+
+/// What is behind the first file is not applied.
+fn apply_first(shared: &Shared, mut edit: Value, typed: bool) -> Result<(), String> {
+    let changes = edit["documentChanges"].as_array_mut().expect("changes");
+    let rest = changes.split_off(1);
+    apply(shared, &edit)?;
+    let Some(second) = rest.first() else {
+        return Ok(());
+    };
+    if typed {
+        let mut state = shared.lock();
+        state.on_apply = OnApply::Apply;
+        let uri = second["textDocument"]["uri"].as_str().expect("a URI");
+        let buffer = state.buffers.get_mut(uri).expect("an open document");
+        let end = buffer.text.len();
+        let change = buffer.splice(end..end, "// mine\n", "utf-16");
+        let message = json!({"jsonrpc": "2.0", "method": "textDocument/didChange", "params": {
+            "textDocument": {"uri": uri, "version": buffer.version}, "contentChanges": [change]}});
+        shared.send(&message);
+    }
+    Err(String::from("Internal error"))
 }
 
 /// Applies a workspace edit to the open buffers, all or nothing, and tells the server what changed.

@@ -130,6 +130,66 @@ fn an_editor_that_fails_half_way_keeps_nothing_of_the_patch() {
     }
 }
 
+const BOTH: &str = "\
+--- a/src/net.rs
++++ b/src/net.rs
+@@ -1,3 +1,3 @@
+-pub fn load() -> u32 {
++pub fn load_data() -> u32 {
+     7
+ }
+--- a/src/main.rs
++++ b/src/main.rs
+@@ -1 +1 @@
+-fn main() { load(); }
++fn main() { load_data(); }
+";
+
+#[test]
+fn an_editor_that_changes_the_first_of_two_files_and_refuses_the_second_keeps_both_or_none() {
+    const OTHER: &str = "src/main.rs";
+    for typed in [false, true] {
+        let bench = Bench::new(vec![patch(BOTH), Step::text("Tried it.")]);
+        files(&bench);
+        let before = bench.workspace.read(OTHER);
+        let mut editor = bench.editor();
+        editor.open(OTHER);
+        editor.state().on_apply = OnApply::ApplyFirst { typed };
+        bench.turn(&mut editor);
+        let (_, text, is_error) = bench.model.wait_for_requests(2)[1].results()[0].clone();
+        if !typed {
+            assert!(is_error, "{text}");
+            let why = "The editor refused the change of src/net.rs, src/main.rs (Internal error); nothing was written.";
+            assert!(text.contains(why), "{text}");
+            assert!(editor.text(FILE).ends_with(CODE), "{}", editor.text(FILE));
+            assert_eq!(editor.text(OTHER), before);
+            continue;
+        }
+        assert!(!is_error, "{text}");
+        assert!(editor.text(FILE).contains("pub fn load_data()"));
+        assert_eq!(editor.text(OTHER), "fn main() { load_data(); }\n// mine\n");
+        undo(&bench, &mut editor);
+        assert_eq!(editor.text(FILE), format!("{THREAD}{CODE}"));
+        assert_eq!(editor.text(OTHER), format!("{before}// mine\n"));
+    }
+}
+
+#[test]
+fn an_edit_that_is_made_and_said_to_have_failed_is_known_and_undone() {
+    let bench = Bench::new(vec![patch(BOTH), Step::text("Renamed it.")]);
+    files(&bench);
+    let mut editor = bench.editor();
+    editor.open("src/main.rs");
+    editor.state().on_apply = OnApply::ApplyAndFail;
+    bench.turn(&mut editor);
+    let results = bench.model.wait_for_requests(2)[1].results();
+    assert!(!results[0].2, "{results:?}");
+    assert!(editor.text(FILE).contains("pub fn load_data()"));
+    assert_eq!(editor.text(FILE).matches("AGENT").count(), 1);
+    undo(&bench, &mut editor);
+    assert_eq!(editor.text(FILE), format!("{THREAD}{CODE}"));
+}
+
 #[test]
 fn a_reviewed_patch_removes_an_open_file_when_the_author_agrees() {
     let bench = Bench::new(vec![patch(PATCH), Step::text("Renamed it.")]);
