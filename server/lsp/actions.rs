@@ -287,8 +287,9 @@ impl Offer<'_> {
             return;
         }
         let client = self.server.capabilities();
+        let title = client.title(title);
         let command = Command {
-            title: title.to_owned(),
+            title: title.clone(),
             command: format!("{}{verb}", client.prefix),
             arguments: Some(vec![argument]),
         };
@@ -313,7 +314,7 @@ impl Offer<'_> {
             .collect();
         self.actions
             .push(CodeActionOrCommand::CodeAction(CodeAction {
-                title: title.to_owned(),
+                title,
                 is_preferred: (verb == "replyAsAgent").then_some(true),
                 kind: Some(kind),
                 diagnostics: (!diagnostics.is_empty()).then_some(diagnostics),

@@ -101,6 +101,9 @@ pub(super) struct Client {
     pub hides_errors: bool,
     /// Where the client puts the server's name before what it shows of it.
     pub names_us: NamesUs,
+    /// Hands the answers to a question to the shell's `echo`, which reads `\0047` as a quotation mark, and evaluates what
+    /// comes out: kakoune-lsp.
+    pub unescapes_titles: bool,
     /// Has nothing behind the end of a buffer's last line, and makes two ends of `\r\n`: kakoune-lsp.
     pub holds_lines: bool,
     /// What stands before each command (`postil.`).
@@ -218,12 +221,22 @@ impl Client {
             asks_before_many: opted("threads") || name == Some("Neovim"),
             hides_errors: name == Some("helix"),
             names_us: NamesUs::of(name),
+            unescapes_titles: name == Some("kakoune-lsp"),
             holds_lines: name == Some("kakoune-lsp"),
             prefix: params
                 .pointer("/initializationOptions/commandPrefix")
                 .and_then(Value::as_str)
                 .unwrap_or("postil.")
                 .to_owned(),
+        }
+    }
+
+    /// What an answer to a question, or an action, is called there.
+    pub fn title(&self, title: &str) -> String {
+        match self.unescapes_titles {
+            // A set minus, which is no backslash to a shell.
+            true => title.replace('\\', "∖"),
+            false => title.to_owned(),
         }
     }
 }

@@ -121,7 +121,7 @@ pub(super) fn offered(
             .cloned()
             .collect();
         let mut action = CodeAction {
-            title: fix.title(),
+            title: client.title(&fix.title()),
             kind: Some(CodeActionKind::QUICKFIX),
             is_preferred: Some(true),
             diagnostics: (!about.is_empty()).then_some(about),

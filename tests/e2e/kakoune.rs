@@ -329,3 +329,48 @@ fn a_rename_after_the_line_ends_were_changed_in_kakoune_says_that_it_is_made() {
     );
     command(&terminal, ":kill!");
 }
+
+#[test]
+fn attack_11_what_an_agent_asks_is_no_command_for_kakoune() {
+    if !peers::have(&["kak", "kak-lsp", "tmux"]) {
+        return;
+    }
+    let workspace = Workspace::new();
+    workspace.write("notes.sql", "select 1;\n");
+    trust(&workspace);
+    let choice = r"x\0047 \0047nop\0047 ; nop %sh{touch pwned} ; nop \0047";
+    let input = json!({"question": "Which?", "choices": [choice, "no"]});
+    let model = Model::start(vec![
+        Step::calls(vec![call("a", "ask_user", input)]),
+        Step::text("Taken."),
+    ]);
+    let more = [
+        ("ANTHROPIC_BASE_URL", OsStr::new(model.url())),
+        ("ANTHROPIC_API_KEY", OsStr::new("dummy")),
+        ("POSTIL_MODEL", OsStr::new("anthropic/claude-sonnet-4-5")),
+    ];
+    let terminal = opened_with(&workspace, "notes.sql", &more);
+    terminal.wait("the file", |s| s.contains("select 1;"));
+    terminal.text("O-- AUTHOR: ask me");
+    terminal.key("Escape");
+    terminal.wait("the thread", |s| s.contains("awaiting agent"));
+    terminal.text(" pr");
+    terminal.wait("that a question waits", |s| s.contains("🔔1"));
+    terminal.text(" pa");
+    terminal.wait("the choices", |s| s.contains("x∖0047 ∖0047nop"));
+    terminal.key("Enter");
+    terminal.wait("the answer", |s| s.contains("-- AGENT: Taken."));
+    let told = model.requests()[1].results();
+    assert_eq!(told[0].1, format!("The author answered: (a) {choice}"));
+    // The page's own lines, with a text as another server could send it.
+    let choice = choice.replacen('x', "y", 1);
+    let call = format!("lsp-show-message-request Which? nop %{{'{choice}'}} %{{'echo taken'}}");
+    command(&terminal, &format!(":{call}"));
+    terminal.wait("the choice as it is", |s| s.contains(r"y\0047 \0047nop"));
+    terminal.key("Enter");
+    terminal.wait("its command", |s| {
+        s.contains("taken") && !s.contains(r"y\0047")
+    });
+    assert!(!workspace.root().join("pwned").exists());
+    command(&terminal, ":kill!");
+}

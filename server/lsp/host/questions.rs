@@ -37,7 +37,9 @@ pub(super) async fn ask(
     question: &Question,
 ) -> Result<Option<usize>, NotShown> {
     let client = server.capabilities();
-    let titles = titles(question, First::of(client));
+    let choices = question.choices.iter();
+    let choices: Vec<String> = choices.map(|choice| client.title(choice)).collect();
+    let titles = titles(&choices, question.last_is_no, First::of(client));
     let actions: Vec<Value> = titles.iter().map(|title| json!({"title": title})).collect();
     let params = json!({"type": 3, "message": visible(&question.text), "actions": actions});
     let mut again = AGAIN.iter();
@@ -57,8 +59,8 @@ pub(super) async fn ask(
             Ok(answer) => {
                 *host.answered() = Some(Instant::now());
                 let title = answer.get("title").and_then(Value::as_str);
-                let mut choices = question.choices.iter();
-                let taken = choices.position(|choice| Some(choice.as_str()) == title);
+                let mut all = choices.iter();
+                let taken = all.position(|choice| Some(choice.as_str()) == title);
                 return match taken {
                     None if client.defers_questions => Err(NotShown),
                     taken => Ok(taken),
@@ -107,12 +109,12 @@ impl First {
 }
 
 /// The answers in the order in which they are shown.
-fn titles(question: &Question, first: First) -> Vec<&str> {
-    let mut titles: Vec<&str> = question.choices.iter().map(String::as_str).collect();
+fn titles(choices: &[String], last_is_no: bool, first: First) -> Vec<&str> {
+    let mut titles: Vec<&str> = choices.iter().map(String::as_str).collect();
     match first {
         First::Choice => {}
         First::No => {
-            let no = match question.last_is_no {
+            let no = match last_is_no {
                 true => titles.pop(),
                 false => None,
             };
@@ -132,21 +134,13 @@ mod tests {
 
     #[test]
     fn what_return_takes_is_a_no() {
-        let question = |last_is_no| Question {
-            text: String::new(),
-            choices: ["Once", "Always", "Refuse"].map(String::from).to_vec(),
-            last_is_no,
-        };
-        let all = |last_is_no, first| titles(&question(last_is_no), first).join(" ");
+        let choices = ["Once", "Always", "Refuse"].map(String::from);
+        let all = |last_is_no, first| titles(&choices, last_is_no, first).join(" ");
         assert_eq!(all(true, First::Choice), "Once Always Refuse");
         assert_eq!(all(true, First::No), "Refuse Once Always");
         assert_eq!(all(false, First::No), "Not now Once Always Refuse");
         assert_eq!(all(true, First::NotNow), "Not now Once Always Refuse");
-        let later = Question {
-            text: String::new(),
-            choices: ["Start", NOT_NOW].map(String::from).to_vec(),
-            last_is_no: true,
-        };
-        assert_eq!(titles(&later, First::NotNow), [NOT_NOW, "Start"]);
+        let later = ["Start", NOT_NOW].map(String::from);
+        assert_eq!(titles(&later, true, First::NotNow), [NOT_NOW, "Start"]);
     }
 }

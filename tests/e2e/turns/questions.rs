@@ -13,6 +13,7 @@ const TRUST: &str = "Trust this workspace";
 /// A thread that was typed here, in an editor of this name; nobody has said yet whether the folder is trusted.
 fn typed(bench: &Bench, name: &str) -> Editor {
     let options = || Options {
+        capabilities: json!({"window": {"showMessage": {}}}),
         env: bench.env(),
         initialize: false,
         ..Options::default()
@@ -101,6 +102,28 @@ fn a_question_to_which_no_answer_may_come_stands_at_its_thread_too() {
         });
         editor.wait_message("$/cancelRequest", |params| params["id"] == question);
     }
+}
+
+/// kakoune-lsp hands titles to the shell's `echo`, in which `\0047` ends what is quoted for Kakoune.
+#[test]
+fn attack_11_an_agents_choice_is_no_command_for_kakoune() {
+    let choices = [r"x\0047 ; nop %sh{touch pwned} ; nop \0047", "no"];
+    let input = json!({"question": "Which of these?", "choices": choices});
+    let bench = Bench::new(vec![
+        Step::calls(vec![call("a", "ask_user", input)]),
+        Step::text("Taken."),
+    ]);
+    let mut editor = typed(&bench, "kakoune-lsp");
+    let shown = "(a) x∖0047 ; nop %sh{touch pwned} ; nop ∖0047";
+    editor.state().choices = [TRUST, shown].map(String::from).to_vec();
+    reply(&mut editor);
+    editor.wait_text(FILE, |text| text.contains("AGENT: Taken."));
+    assert_eq!(asked(&editor)[1], [shown, "(b) no"]);
+    let told = bench.model.requests()[1].results();
+    assert_eq!(
+        told[0].1,
+        format!("The author answered: (a) {}", choices[0])
+    );
 }
 
 #[test]
