@@ -1,4 +1,7 @@
 //! Words and simple commands of a shell's text.
+//!
+//! What `sh` is differs by system, and dash and bash do not read everything alike. What they read in two ways is either
+//! read in both here or makes the whole unsure.
 
 use super::{Commands, DEPTH, Simple};
 
@@ -28,10 +31,48 @@ const RESERVED: &[&str] = &[
     "if", "then", "else", "elif", "fi", "do", "done", "while", "until", "for", "case", "esac",
     "in", "!", "{", "}", "select", "function", "[[", "]]", "coproc",
 ];
-/// They give names another meaning.
+/// They give names another meaning, or are words of some shells alone.
 const CHANGERS: &[&str] = &[
-    "alias", "unalias", "source", ".", "function", "enable", "hash",
+    "alias", "unalias", "source", ".", "function", "enable", "hash", "coproc", "[[",
 ];
+/// Of bash's own commands those that expand a name's index once more: `printf -v 'a[$(x)]'`.
+const EXPANDERS: &[&str] = &[
+    "printf",
+    "test",
+    "[",
+    "read",
+    "unset",
+    "declare",
+    "typeset",
+    "local",
+    "export",
+    "readonly",
+    "let",
+    "wait",
+    "mapfile",
+    "readarray",
+    "getopts",
+];
+
+/// What is read of a list of commands at the moment.
+#[derive(Default)]
+struct Line {
+    simple: Simple,
+    word: Word,
+    /// Where a redirection goes is the word to come.
+    target: Target,
+    /// What bash takes for the beginning of the same command, and dash for one that goes on in the background (`&>`).
+    before: Vec<String>,
+}
+
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
+enum Target {
+    #[default]
+    No,
+    File,
+    /// Behind `>&`.
+    Descriptor,
+}
 
 #[derive(Default)]
 struct Word {
@@ -43,8 +84,25 @@ struct Word {
 }
 
 impl Reader {
-    fn peek(&self, ahead: usize) -> Option<char> {
-        self.chars.get(self.at + ahead).copied()
+    /// The next character as a shell has it: a backslash and the line's end behind it are taken out before anything else.
+    fn peek(&mut self) -> Option<char> {
+        while self.chars.get(self.at..self.at + 2) == Some(&['\\', '\n']) {
+            self.at += 2;
+        }
+        self.chars.get(self.at).copied()
+    }
+
+    fn next(&mut self) -> Option<char> {
+        let c = self.peek()?;
+        self.at += 1;
+        Some(c)
+    }
+
+    /// As it stands there: behind a backslash, between single quotes, in a comment.
+    fn raw(&mut self) -> Option<char> {
+        let c = self.chars.get(self.at).copied()?;
+        self.at += 1;
+        Some(c)
     }
 
     /// Commands up to `until`, or the end. `None`: it cannot be read.
@@ -53,119 +111,75 @@ impl Reader {
         if self.depth > DEPTH {
             return None;
         }
-        let mut simple = Simple::default();
-        let mut word = Word::default();
-        // The word to come is where a redirection goes.
-        let mut target = false;
+        let mut line = Line::default();
         loop {
-            let Some(c) = self.peek(0) else {
-                self.end_word(&mut simple, &mut word, &mut target);
-                self.end_simple(&mut simple);
+            let Some(c) = self.next() else {
+                self.end_simple(&mut line);
                 self.depth -= 1;
                 return until.is_none().then_some(());
             };
-            self.at += 1;
+            let word = &mut line.word;
             match c {
                 _ if Some(c) == until => {
-                    self.end_word(&mut simple, &mut word, &mut target);
-                    self.end_simple(&mut simple);
+                    self.end_simple(&mut line);
                     self.depth -= 1;
                     return Some(());
                 }
-                '\\' => match self.peek(0) {
-                    Some('\n') => self.at += 1,
-                    Some(next) => {
-                        self.at += 1;
-                        word.push(next);
-                        word.quoted = true;
-                    }
-                    None => return None,
-                },
+                '\\' => {
+                    word.push(self.raw()?);
+                    word.quoted = true;
+                }
                 '\'' => {
                     word.begun = true;
                     word.quoted = true;
                     loop {
-                        let c = self.peek(0)?;
-                        self.at += 1;
-                        if c == '\'' {
-                            break;
+                        match self.raw()? {
+                            '\'' => break,
+                            c => word.text.push(c),
                         }
-                        word.text.push(c);
                     }
                 }
-                '"' => self.double_quoted(&mut word)?,
-                '$' => self.dollar(&mut word)?,
-                '`' => self.backticks(&mut word)?,
-                ' ' | '\t' => self.end_word(&mut simple, &mut word, &mut target),
-                '\n' | ';' | '|' => {
-                    self.end_word(&mut simple, &mut word, &mut target);
-                    self.end_simple(&mut simple);
-                }
+                '"' => self.double_quoted(word)?,
+                '$' => self.dollar(word)?,
+                '`' => self.backticks(word, false)?,
+                ' ' | '\t' => self.end_word(&mut line),
+                '\n' | ';' | '|' => self.end_simple(&mut line),
                 '\r' => {
                     // A shell takes it for a part of the word, a reader for the end of the line.
                     self.found.unreadable = true;
-                    self.end_word(&mut simple, &mut word, &mut target);
-                    self.end_simple(&mut simple);
+                    self.end_simple(&mut line);
                 }
-                '&' if self.peek(0) == Some('>') => {
-                    self.end_word(&mut simple, &mut word, &mut target);
+                '&' if self.peek() == Some('>') => {
+                    self.found.unsure = true;
+                    self.end_word(&mut line);
+                    let before = line.simple.words.clone();
+                    self.end_simple(&mut line);
+                    line.before = before;
                 }
-                '&' => {
-                    self.end_word(&mut simple, &mut word, &mut target);
-                    self.end_simple(&mut simple);
-                }
-                '<' | '>' if self.peek(0) == Some('(') => {
+                '&' => self.end_simple(&mut line),
+                '<' | '>' if self.peek() == Some('(') => {
                     self.at += 1;
                     self.list(Some(')'))?;
-                    word.begun = true;
+                    word.push('`');
                     word.open = true;
                 }
-                '<' | '>' => {
-                    // A number before it belongs to it.
-                    if !word.quoted && word.text.bytes().all(|b| b.is_ascii_digit()) {
-                        word = Word::default();
-                    }
-                    self.end_word(&mut simple, &mut word, &mut target);
-                    if c == '<' && self.peek(0) == Some('<') {
-                        simple.open = true;
-                        self.found.unsure = true;
-                    }
-                    while matches!(self.peek(0), Some('<' | '>' | '|')) {
-                        self.at += 1;
-                    }
-                    if self.peek(0) == Some('&') {
-                        self.at += 1;
-                        let mut any = false;
-                        while self.peek(0).is_some_and(|c| c.is_ascii_digit() || c == '-') {
-                            self.at += 1;
-                            any = true;
-                        }
-                        target = !any;
-                    } else {
-                        target = true;
-                    }
-                    // Reading from a file changes nothing, but gives a shell its commands.
-                    if c == '<' {
-                        simple.open = true;
-                    }
-                }
+                '<' | '>' => self.redirection(&mut line, c),
                 '(' => {
-                    if word.begun || !simple.words.is_empty() {
-                        // A function, or an array.
+                    // A function, an array, or an expression.
+                    if word.begun || !line.simple.words.is_empty() || self.peek() == Some('(') {
                         self.found.unsure = true;
                     }
-                    self.end_word(&mut simple, &mut word, &mut target);
-                    self.end_simple(&mut simple);
+                    self.end_simple(&mut line);
                     self.list(Some(')'))?;
                 }
                 ')' => {
                     // A pattern of `case`, or a mistake.
                     self.found.unsure = true;
-                    self.end_word(&mut simple, &mut word, &mut target);
-                    self.end_simple(&mut simple);
+                    self.end_simple(&mut line);
                 }
                 '#' if !word.begun => {
-                    while self.peek(0).is_some_and(|c| c != '\n') {
+                    // Nothing is taken out of a comment: a backslash does not prolong it.
+                    while self.chars.get(self.at).is_some_and(|c| *c != '\n') {
                         self.at += 1;
                     }
                 }
@@ -176,10 +190,35 @@ impl Reader {
                 // A name that looks like another one is no part of any rule.
                 c if c.is_control() || c.is_whitespace() => {
                     self.found.unreadable = true;
-                    self.end_word(&mut simple, &mut word, &mut target);
+                    self.end_word(&mut line);
                 }
                 c => word.push(c),
             }
+        }
+    }
+
+    /// Behind its first character.
+    fn redirection(&mut self, line: &mut Line, first: char) {
+        let word = &line.word;
+        let digits = !word.text.is_empty() && word.text.bytes().all(|b| b.is_ascii_digit());
+        if digits && !word.quoted && !word.open && line.target == Target::No {
+            // A number before it belongs to it; of more than one digit in bash alone.
+            self.found.unsure |= word.text.len() > 1;
+            line.word = Word::default();
+        }
+        self.end_word(line);
+        if first == '<' {
+            // Reading from a file changes nothing, but gives a shell its commands.
+            line.simple.open = true;
+            self.found.unsure |= self.peek() == Some('<');
+        }
+        while matches!(self.peek(), Some('<' | '>' | '|')) {
+            self.at += 1;
+        }
+        line.target = Target::File;
+        if self.peek() == Some('&') {
+            self.at += 1;
+            line.target = Target::Descriptor;
         }
     }
 
@@ -187,22 +226,17 @@ impl Reader {
         word.begun = true;
         word.quoted = true;
         loop {
-            let c = self.peek(0)?;
-            self.at += 1;
-            match c {
+            match self.next()? {
                 '"' => return Some(()),
                 '\\' => {
-                    let next = self.peek(0)?;
-                    self.at += 1;
-                    if !matches!(next, '$' | '`' | '"' | '\\' | '\n') {
+                    let next = self.raw()?;
+                    if !matches!(next, '$' | '`' | '"' | '\\') {
                         word.text.push('\\');
                     }
-                    if next != '\n' {
-                        word.text.push(next);
-                    }
+                    word.text.push(next);
                 }
                 '$' => self.dollar(word)?,
-                '`' => self.backticks(word)?,
+                '`' => self.backticks(word, true)?,
                 c => word.text.push(c),
             }
         }
@@ -210,7 +244,7 @@ impl Reader {
 
     fn dollar(&mut self, word: &mut Word) -> Option<()> {
         word.begun = true;
-        match self.peek(0) {
+        match self.peek() {
             Some('(') => {
                 self.at += 1;
                 word.open = true;
@@ -222,8 +256,7 @@ impl Reader {
                 word.text.push('$');
                 // Inside stands whatever a shell allows; its end is enough.
                 loop {
-                    let c = self.peek(0)?;
-                    self.at += 1;
+                    let c = self.next()?;
                     word.text.push(c);
                     if c == '}' {
                         return Some(());
@@ -235,6 +268,14 @@ impl Reader {
             }
             Some('\'' | '"') => {
                 word.open = true;
+                word.text.push('$');
+                Some(())
+            }
+            Some('[') => {
+                // An expression of bash's, in which single quotes hide nothing.
+                self.found.unsure = true;
+                word.open = true;
+                word.text.push('$');
                 Some(())
             }
             Some(c) if c.is_alphanumeric() || "_?!#@*-$".contains(c) => {
@@ -249,18 +290,20 @@ impl Reader {
         }
     }
 
-    fn backticks(&mut self, word: &mut Word) -> Option<()> {
+    fn backticks(&mut self, word: &mut Word, quoted: bool) -> Option<()> {
         word.begun = true;
         word.open = true;
+        word.text.push('`');
         let mut inner = String::new();
         loop {
-            let c = self.peek(0)?;
-            self.at += 1;
-            match c {
+            match self.next()? {
                 '`' => break,
                 '\\' => {
-                    inner.push(self.peek(0)?);
-                    self.at += 1;
+                    let next = self.raw()?;
+                    if !matches!(next, '$' | '`' | '\\') && !(quoted && next == '"') {
+                        inner.push('\\');
+                    }
+                    inner.push(next);
                 }
                 c => inner.push(c),
             }
@@ -281,19 +324,27 @@ impl Reader {
         Some(())
     }
 
-    fn end_word(&mut self, simple: &mut Simple, word: &mut Word, target: &mut bool) {
-        let word = std::mem::take(word);
+    fn end_word(&mut self, line: &mut Line) {
+        let word = std::mem::take(&mut line.word);
         if !word.begun {
             return;
         }
-        if std::mem::take(target) {
-            if word.text != "/dev/null" || word.open {
-                simple.open = true;
+        let simple = &mut line.simple;
+        match std::mem::take(&mut line.target) {
+            Target::No => {}
+            Target::File => {
+                simple.open |= word.open || word.text != "/dev/null";
+                return;
             }
-            return;
+            Target::Descriptor => {
+                let number = word.text.strip_suffix('-').unwrap_or(&word.text);
+                simple.open |= word.open || !number.bytes().all(|b| b.is_ascii_digit());
+                return;
+            }
         }
         let first = simple.words.is_empty();
-        if first && !word.quoted && RESERVED.contains(&word.text.as_str()) {
+        let plain = !word.quoted && !word.open;
+        if first && plain && RESERVED.contains(&word.text.as_str()) {
             if CHANGERS.contains(&word.text.as_str()) {
                 self.found.unsure = true;
             }
@@ -321,8 +372,25 @@ impl Reader {
         simple.words.push(word.text);
     }
 
-    fn end_simple(&mut self, simple: &mut Simple) {
-        let simple = std::mem::take(simple);
+    fn end_simple(&mut self, line: &mut Line) {
+        self.end_word(line);
+        let mut simple = std::mem::take(&mut line.simple);
+        // A redirection to nowhere.
+        simple.open |= std::mem::take(&mut line.target) != Target::No;
+        let expands = |word: &String| word.contains('[') && word.contains(['$', '`']);
+        if let Some((first, rest)) = simple.words.split_first()
+            && EXPANDERS.contains(&first.as_str())
+        {
+            simple.open |= rest.iter().any(expands);
+        }
+        let mut before = std::mem::take(&mut line.before);
+        if !before.is_empty() && !simple.words.is_empty() {
+            before.extend(simple.words.iter().cloned());
+            self.found.all.push(Simple {
+                words: before,
+                open: true,
+            });
+        }
         if !simple.words.is_empty() || simple.open {
             self.found.all.push(simple);
         }

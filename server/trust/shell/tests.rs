@@ -238,6 +238,71 @@ fn attack_06_one_allowed_command_says_nothing_of_another() {
 }
 
 #[test]
+fn attack_06_what_shells_read_in_two_ways_is_allowed_by_no_rule() {
+    for command in [
+        // dash ends a command there, bash does not.
+        "cargo test &>/dev/null touch x",
+        "cargo test &>> /dev/null touch x",
+        "cargo test &\\\n>/dev/null touch x",
+        // A backslash and a line's end are taken out before anything else is read.
+        "cargo test \"$\\\n(touch x)\"",
+        "cargo test $\\\n(touch x)",
+        "cargo test $\\\n{x}",
+        "cargo test <\\\n(touch x)",
+        "cargo test \\\n`touch x`",
+        "cargo test #\\\ntouch x",
+        "cargo test '\\\n' \"$\\\n(touch x)\" '",
+        "cargo test \\\\\ntouch x",
+        // What an expansion leaves is no number, and no word of the shell's own.
+        "`cargo test`>/dev/null",
+        "cargo test `cargo test x`>/dev/null",
+        "fi`cargo test`cargo test",
+        // Expressions and words of bash alone.
+        "cargo test $['$(touch x)']",
+        "coproc cargo test { touch x; }",
+        "((cargo test))",
+        "[[ cargo test ]]",
+        "function cargo test { touch x; }",
+        "cargo test <<< x",
+        "cargo test >&2x",
+        "cargo test 10>/dev/null",
+        "cargo test $'a\\'; touch x; '",
+    ] {
+        assert_eq!(allowed(command), Action::Ask, "{command:?}");
+    }
+    let rules = [rule("printf *", Action::Allow), rule("[*", Action::Allow)];
+    let rules: Vec<&Rule> = rules.iter().collect();
+    for (command, action) in [
+        ("printf -v 'a[$(touch x)]' y", Action::Ask),
+        ("[ -v 'a[`touch x`]' ]", Action::Ask),
+        ("printf '%s, `%s`' y z", Action::Allow),
+        ("[ -d target ]", Action::Allow),
+    ] {
+        assert_eq!(decide(&rules, command, Action::Ask), action, "{command:?}");
+    }
+    for command in [
+        "cargo test \\\n  --lib \\\n  a",
+        "cargo test 2>&1 | cargo test >& 2",
+        "car\\\ngo test &\\\n& cargo test 2>/dev/null",
+        "cargo test 2>&1>/dev/null",
+        "cargo test a#b 'x y' \"\\`\"",
+        "cargo test # nothing more \\",
+    ] {
+        assert_eq!(allowed(command), Action::Allow, "{command:?}");
+    }
+    // Either way it is read.
+    let root = Path::new("/home/me/work/proj");
+    for command in [
+        "git stash &>/dev/null drop",
+        "git stash\\\n drop",
+        "git status &>/dev/null git stash drop",
+        "echo `git stash \\\n drop`",
+    ] {
+        assert!(destroys(command, root).is_some(), "{command:?}");
+    }
+}
+
+#[test]
 fn attack_22_what_destroys_is_known() {
     let root = std::path::Path::new("/home/me/work/proj");
     for command in [

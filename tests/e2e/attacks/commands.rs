@@ -86,3 +86,45 @@ fn attack_06_what_the_author_forbids_is_run_in_no_dress() {
     let (_, said, refused) = results.last().expect("the last");
     assert!(!refused && said == "here\nfine\n", "{said}");
 }
+
+/// A rule for one command, and what would run another one with it: `x` is there afterwards where that did. `sh` is dash
+/// on some systems and bash on others.
+#[test]
+fn attack_06_an_allowed_command_brings_no_other_along() {
+    let ground = Ground::new(Vec::new());
+    let w = &ground.workspace;
+    w.configure(
+        "[permissions]\nrules = [{ tool = \"bash\", pattern = \"echo*\", action = \"allow\" }]\n",
+    );
+    ground.trust();
+    let call = |command: &str| {
+        let input = json!({ "command": command }).to_string();
+        let output = ground.run(&["tools", "call", "bash", &input]);
+        (output.status.success(), all(&output))
+    };
+    for command in [
+        "echo ok &>/dev/null touch x",
+        "echo ok &>>/dev/null touch x",
+        "echo ok &> /dev/null sh -c 'touch x'",
+        "echo ok &\\\n>/dev/null touch x",
+        "echo \"$\\\n(touch x)\"",
+        "echo $\\\n(touch x)",
+        "echo #\\\ntouch x",
+        "`echo touch x`>/dev/null",
+        "fi`echo nd` . -maxdepth 0 -exec touch x \\;",
+        "echo $['$(touch x)']",
+        "coproc echo { touch x; }",
+        "echo ok >&2x",
+    ] {
+        let (ran, said) = call(command);
+        assert!(!ran && said.contains("nobody"), "{command:?}: {said}");
+        assert!(!w.path("x").exists() && !w.path("2x").exists());
+    }
+    for command in [
+        "echo a \\\n b 2>&1 | echo c && echo 'd' >/dev/null",
+        "echo a",
+    ] {
+        let (ran, said) = call(command);
+        assert!(ran, "{command:?}: {said}");
+    }
+}
