@@ -3,7 +3,8 @@
 use std::ops::Range;
 
 use super::Source;
-use crate::threads::lines::{line_end, line_start, next_line, previous_end};
+use crate::comments::Place;
+use crate::threads::lines::{line_end, line_start, next_line, previous_end, skip_blanks};
 
 mod first;
 mod markup;
@@ -30,6 +31,16 @@ pub(super) fn continues(source: Source, start: usize) -> bool {
         || match name {
             "batch" => above.ends_with('^'),
             "vb" => above.ends_with(" _"),
+            "powershell" => {
+                let marks = above.len() - above.trim_end_matches('`').len();
+                marks % 2 == 1 && !is_comment(source, line_start(text, end))
+            }
+            // What stands behind them is a comment.
+            "matlab" => {
+                let first = line_start(text, end);
+                let mut dots = above.match_indices("...");
+                dots.any(|(at, _)| source.syntax.place_at(text, first + at) == Place::Code)
+            }
             // Its lines say themselves what they continue.
             "vim" => {
                 let line = text.get(start..).unwrap_or_default();
@@ -63,6 +74,17 @@ pub(super) fn line_apart(source: Source, line_end: &str) -> String {
 pub(super) fn is_tex(source: Source) -> bool {
     let language = source.syntax.language();
     language.is_some_and(|language| language.name == "latex")
+}
+
+/// Whether the line that begins at `start` is a comment, or part of one, and nothing else.
+fn is_comment(source: Source, start: usize) -> bool {
+    let text = source.text;
+    let end = line_end(text, start);
+    let comment = source.syntax.comment_at(text, skip_blanks(text, start));
+    comment.is_some_and(|comment| {
+        let behind = text.get(comment.range.end.min(end)..end);
+        behind.is_some_and(|rest| rest.trim().is_empty())
+    })
 }
 
 /// An empty line that still belongs to what stands above it: the line behind it, where that does not.

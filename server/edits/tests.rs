@@ -1,4 +1,5 @@
 mod back;
+mod continued;
 mod directives;
 mod indentation;
 mod languages;

@@ -1,0 +1,34 @@
+//! Lines that go on in the next one: what comes between them breaks them, or is read as their rest.
+
+use super::*;
+
+fn gone(path: &str, text: &str, at: usize) -> String {
+    let id = threads(path, text)[at].id.clone();
+    let written = write(path, text, |source| dismiss(source, &id)).unwrap();
+    apply_edits(text, &written.edits)
+}
+
+#[test]
+fn an_answer_parts_no_line_from_its_rest() {
+    for (path, text, above) in [
+        (
+            "a.ps1",
+            "Get-Item a `\n  -Force # AUTHOR: why?\n",
+            "Get-Item",
+        ),
+        ("a.ps1", "# `a`\nGet-Item a # AUTHOR: why?\n", "Get-Item"),
+        (
+            "a.m",
+            "% one\nx = [1, ...  two\n  2]; % AUTHOR: why?\n",
+            "x =",
+        ),
+        ("a.m", "% and so on ...\nx = 'a'; % AUTHOR: why?\n", "x ="),
+    ] {
+        let leader = if path == "a.m" { "%" } else { "#" };
+        let plain = text.replace(&format!(" {leader} AUTHOR: why?"), "");
+        let thread = format!("{leader} AUTHOR: why?\n{leader} AGENT: Yes.\n{leader} AUTHOR:\n");
+        let expected = plain.replacen(above, &format!("{thread}{above}"), 1);
+        assert_eq!(answered(path, text, "Yes."), expected);
+        assert_eq!(gone(path, &expected, 0), plain);
+    }
+}
