@@ -73,7 +73,11 @@ pub(super) fn of(source: Source, place: Place, open: &str, close: &str, block: b
     } else {
         hazards.endings = vec!["\\", "??/"];
         match name {
-            "batch" | "bat" => hazards.endings.push("^"),
+            "batch" | "bat" => {
+                hazards.endings.push("^");
+                // What `cmd` takes for the argument of a batch file is read in comments, too, and may be an error.
+                sequences.push("%~".into());
+            }
             "vb" | "vbnet" | "vba" | "basic" | "visualbasic" => hazards.endings.push(" _"),
             _ => {}
         }

@@ -32,3 +32,16 @@ fn an_answer_parts_no_line_from_its_rest() {
         assert_eq!(gone(path, &expected, 0), plain);
     }
 }
+
+#[test]
+fn no_answer_is_an_argument_to_a_batch_file() {
+    for leader in ["REM", "::"] {
+        let text = format!("{leader} AUTHOR: why?\necho a\n");
+        let after = answered("a.bat", &text, "It is %~dp0, %%~x.");
+        assert!(after.contains("It is %&#0126;dp0, %%&#0126;x."), "{after}");
+        assert_eq!(
+            threads("a.bat", &after)[0].messages[1].text,
+            "It is %~dp0, %%~x."
+        );
+    }
+}
