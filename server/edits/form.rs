@@ -92,10 +92,13 @@ impl Form {
         };
         let close = part(row.comment.range.end - row.comment.close..row.comment.range.end);
         let blanks = part(row.leader.end..row.marker.start.max(row.leader.end));
-        let blanks = if blanks.is_empty() && !open.ends_with(' ') {
-            " "
-        } else {
-            blanks
+        // Another blank, as one that does not break, is the author's slip.
+        let is_plain = blanks.trim_matches([' ', '\t']).is_empty();
+        let blanks = match blanks {
+            "" if open.ends_with(' ') => "",
+            "" => " ",
+            _ if !is_plain => " ",
+            _ => blanks,
         };
         let at = row.comment.range.start;
         Self::of_own(source, at, indent, open, blanks, close, row.comment.block)

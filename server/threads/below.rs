@@ -132,13 +132,13 @@ fn line_below(text: &str, syntax: &Syntax, head: &Row, last: &Row, start: usize)
     if !head.comment.block {
         // Most lines below a message are another one: seen without asking where comments are.
         let rest = text.get(first + open.len()..span.end)?;
-        let said = rest.trim_start_matches([' ', '\t']);
+        let said = rest.trim_start();
         if !said.trim().is_empty() && width(&rest[..rest.len() - said.len()]) < head.indent + 2 {
             return None;
         }
     }
     let behind = first + open.len();
-    let said = skip_blanks(text, behind);
+    let said = trimmed(text, behind..span.end).start;
     // `--[[` is none.
     let as_above = match said > behind || said == span.end {
         true => like_above(text, last, said),

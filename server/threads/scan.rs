@@ -322,8 +322,8 @@ pub(super) fn row(
     } else {
         span.end
     };
-    let start = skip_blanks(text, leader.end).min(end.max(leader.end));
-    let mut body = trimmed(text, start..end.max(start));
+    let mut body = trimmed(text, leader.end..end.max(leader.end));
+    let start = body.start;
     if ends_here && comment.close > 0 {
         body = without_closing_run(text, comment, body, end);
     }

@@ -33,6 +33,18 @@ fn an_answer_parts_no_line_from_its_rest() {
     }
 }
 
+/// A blank that does not break is one, before a marker and before what continues it.
+#[test]
+fn another_blank_before_a_marker_is_none_in_the_answer() {
+    let text = "#\u{a0}AUTHOR: why?\n#\u{a0}  really?\nx = 1 #\u{a0}AUTHOR: two?\n";
+    assert_eq!(threads("a.py", text)[0].messages[0].text, "why?\nreally?");
+    let after = answered_at("a.py", &answered_at("a.py", text, 0, "a\nb"), 1, "a\nb");
+    assert_eq!(
+        after,
+        "#\u{a0}AUTHOR: why?\n#\u{a0}  really?\n# AGENT: a\n#   b\n# AUTHOR:\n\n# AUTHOR: two?\n# AGENT: a\n#   b\n# AUTHOR:\nx = 1\n"
+    );
+}
+
 #[test]
 fn no_answer_is_an_argument_to_a_batch_file() {
     for leader in ["REM", "::"] {
