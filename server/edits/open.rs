@@ -237,7 +237,7 @@ fn plan(source: Source, start: usize, said: &[String], style: Style, way: Way) -
         inserted.push_str(line_end);
     }
     if way.above {
-        inserted.push_str(&line_apart(source, line_end));
+        inserted.push_str(&line_apart(source, at, line_end));
     }
     let marker = at + inserted.len() + form.before.len();
     inserted.push_str(&lines.join(line_end));
@@ -245,7 +245,7 @@ fn plan(source: Source, start: usize, said: &[String], style: Style, way: Way) -
     if !behind {
         inserted.push_str(line_end);
         if way.below {
-            inserted.push_str(&line_apart(source, line_end));
+            inserted.push_str(&line_apart(source, at, line_end));
         }
     }
     Some(Plan {

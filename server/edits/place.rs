@@ -65,10 +65,34 @@ pub(super) fn far_word(source: Source, start: usize) -> Option<Range<usize>> {
         .flatten()
 }
 
-/// The line that keeps two threads apart: an empty one, but in TeX, where that would end a paragraph, an empty comment.
-pub(super) fn line_apart(source: Source, line_end: &str) -> String {
-    let mark = if is_tex(source) { "%" } else { "" };
+/// The line that keeps two threads apart at byte `at`: an empty one, but an empty comment in TeX, where that would end a
+/// paragraph, and between the calls of a chain in Ruby, which it would end.
+pub(super) fn line_apart(source: Source, at: usize, line_end: &str) -> String {
+    let mark = match mark_apart(source) {
+        Some(mark) if is_tex(source) || goes_on_with_a_call(source.text, at) => mark,
+        _ => "",
+    };
     format!("{mark}{line_end}")
+}
+
+/// The empty comment that keeps threads apart in this language.
+pub(super) fn mark_apart(source: Source) -> Option<&'static str> {
+    match source.syntax.language()?.name {
+        "latex" => Some("%"),
+        "ruby" | "crystal" => Some("#"),
+        _ => None,
+    }
+}
+
+/// Whether the first code from the line on that holds byte `at` calls a method of what stands above it (Ruby).
+fn goes_on_with_a_call(text: &str, at: usize) -> bool {
+    let mut lines = text.get(line_start(text, at)..).unwrap_or_default().lines();
+    let code = lines.find_map(|line| {
+        let line = line.trim_start();
+        (!line.is_empty() && !line.starts_with('#')).then_some(line)
+    });
+    let is_range = |line: &str| line.starts_with("..");
+    code.is_some_and(|line| line.starts_with("&.") || line.starts_with('.') && !is_range(line))
 }
 
 pub(super) fn is_tex(source: Source) -> bool {

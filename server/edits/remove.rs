@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::place::{is_tex, line_apart};
+use super::place::{is_tex, line_apart, mark_apart};
 use super::verify::{After, after, conversation};
 use super::{Refused, Source, Written, merged, notebook};
 use crate::text::{Edit, apply_edits};
@@ -89,7 +89,8 @@ fn remove(
     let line_end = crate::threads::lines::line_end_near(source.text, near);
     let mut apart = edits.clone();
     if let Some(first) = apart.first_mut() {
-        first.text.push_str(&line_apart(source, line_end));
+        let at = first.range.end;
+        first.text.push_str(&line_apart(source, at, line_end));
     }
     let spaced = after(source, &apart);
     if stays(&spaced) && !breaks(&spaced) {
@@ -111,7 +112,8 @@ fn separators(source: Source, gone: &[(usize, Found)], kept: &[(usize, Found)]) 
     all.extend(kept.iter().map(|(at, found)| (*at, found, false)));
     all.sort_by_key(|(at, ..)| *at);
     // The empty comment that stands for an empty line.
-    let is_mark = |line: &Range<usize>| is_tex(source) && text.get(line.clone()) == Some("%");
+    let mark = mark_apart(source);
+    let is_mark = |line: &Range<usize>| mark.is_some() && text.get(line.clone()) == mark;
     let mut edits = Vec::new();
     let mut rows = all.iter().peekable();
     while let Some((_, found, is_gone)) = rows.next() {

@@ -376,7 +376,7 @@ impl<'a> Reply<'a> {
         }
         let line_end = line_end_near(text, head.span.start);
         let mut above = if apart {
-            line_apart(self.source, line_end)
+            line_apart(self.source, place, line_end)
         } else {
             String::new()
         };

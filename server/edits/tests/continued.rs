@@ -33,6 +33,64 @@ fn an_answer_parts_no_line_from_its_rest() {
     }
 }
 
+/// Ruby has comments between the calls of a chain, and no empty line.
+#[test]
+fn no_empty_line_comes_into_a_chain_of_calls() {
+    let text = "a\n  .b # AUTHOR: one?\n  &.c # AUTHOR: two?\n  .d\ne # AUTHOR: three?\nf\n";
+    for path in ["a.rb", "a.cr"] {
+        let mut all = text.to_owned();
+        for at in [0, 1, 2] {
+            all = answered_at(path, &all, at, "Yes.");
+        }
+        let expect = expect![[r#"
+            a
+            # AUTHOR: one?
+            # AGENT: Yes.
+            # AUTHOR:
+              .b
+            # AUTHOR: two?
+            # AGENT: Yes.
+            # AUTHOR:
+              &.c
+              .d
+            # AUTHOR: three?
+            # AGENT: Yes.
+            # AUTHOR:
+            e
+            f
+        "#]];
+        expect.assert_eq(&all);
+    }
+    // Where two of them touch.
+    let text = "a\n  # AUTHOR: one?\n  .b # AUTHOR: two?\n  .c\n";
+    let plain = "a\n  .b\n  .c\n";
+    let both = answered_at("a.rb", &answered_at("a.rb", text, 0, "Yes."), 1, "No.");
+    expect![[r#"
+        a
+        # AUTHOR: one?
+        # AGENT: Yes.
+        # AUTHOR:
+        #
+        # AUTHOR: two?
+        # AGENT: No.
+        # AUTHOR:
+          .b
+          .c
+    "#]]
+    .assert_eq(&both);
+    assert_eq!(gone("a.rb", &gone("a.rb", &both, 0), 0), plain);
+    assert_eq!(gone("a.rb", &gone("a.rb", &both, 1), 0), plain);
+    let written = write("a.rb", &both, clear).unwrap();
+    assert_eq!(apply_edits(&both, &written.edits), plain);
+    // Elsewhere an empty line does.
+    let text = "# AUTHOR: one?\na # AUTHOR: two?\n..b\n";
+    let both = answered_at("a.rb", text, 1, "Yes.");
+    assert!(
+        both.starts_with("# AUTHOR: one?\n\n# AUTHOR: two?\n"),
+        "{both}"
+    );
+}
+
 /// A blank that does not break is one, before a marker and before what continues it.
 #[test]
 fn another_blank_before_a_marker_is_none_in_the_answer() {
