@@ -121,6 +121,20 @@ impl Syntax {
         tag.is_some_and(|tag| tag.start_byte() < at)
     }
 
+    /// Whether byte `at` stands in a tag of JSX, between attributes: `//` and `/*` begin a comment there, `{/*` does not.
+    pub(crate) fn is_in_jsx_tag(&self, text: &str, at: usize) -> bool {
+        if let Some(inner) = self.in_part(text, at, Self::is_in_jsx_tag) {
+            return inner;
+        }
+        let is_jsx = |node: &Node| node.kind().starts_with("jsx_") && node.start_byte() < at;
+        let inmost = self.around(at).find(is_jsx);
+        inmost.is_some_and(|node| {
+            let tags = ["opening", "closing", "self_closing"];
+            tags.iter()
+                .any(|tag| node.kind() == format!("jsx_{tag}_element"))
+        })
+    }
+
     /// What `ask` says of byte `at` in the code within this text in which it stands; `None`: it stands in none.
     fn in_part(&self, text: &str, at: usize, ask: fn(&Self, &str, usize) -> bool) -> Option<bool> {
         if self.is_notebook() {

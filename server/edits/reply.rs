@@ -338,6 +338,10 @@ impl<'a> Reply<'a> {
         let head = self.found.rows.first()?;
         let place = behind_mark(text, place);
         let indent = margin(self.source, head.span.start, keep);
+        let is_braced = self.text(head.leader.clone()).starts_with('{');
+        if leader == 0 && is_braced && self.source.syntax.is_in_jsx_tag(text, place) {
+            return None;
+        }
         let form = self.form(match leader {
             0 => Form::like(self.source, head, indent),
             _ => Form::with_leader(

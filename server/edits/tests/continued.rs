@@ -91,6 +91,33 @@ fn no_empty_line_comes_into_a_chain_of_calls() {
     );
 }
 
+/// `{/* */}` is no comment between attributes, `//` is one.
+#[test]
+fn an_answer_in_a_tag_of_jsx_has_the_comment_of_a_tag() {
+    for path in ["a.tsx", "a.jsx", "a.js"] {
+        let text =
+            "const a = (\n  <Button\n    onClick={f}>{/* AUTHOR: why? */}Text</Button>\n);\n";
+        let after = answered(path, text, "Yes.");
+        let plain = text.replace("{/* AUTHOR: why? */}", "");
+        assert_eq!(
+            after,
+            plain.replace(
+                "    onClick",
+                "// AUTHOR: why?\n// AGENT: Yes.\n// AUTHOR:\n    onClick"
+            ),
+            "{path}"
+        );
+        assert_eq!(gone(path, &after, 0), plain);
+        // Between the tags, in an attribute, and behind one.
+        let text = "const a = (\n  <div>\n    <b>x</b> {/* AUTHOR: why? */}\n  </div>\n);\n";
+        assert!(answered(path, text, "Yes.").contains("<div>\n{/* AUTHOR: why? */}\n{/* AGENT"));
+        let text = "const a = (\n  <A\n    b={\n      <div>\n        <i>x</i>{/* AUTHOR: why? */}\n      </div>}\n  />\n);\n";
+        assert!(answered(path, text, "Yes.").contains("<div>\n{/* AUTHOR: why? */}\n{/* AGENT"));
+        let text = "const a = (\n  <A\n    b={1} // AUTHOR: why?\n  />\n);\n";
+        assert!(answered(path, text, "Yes.").contains("<A\n// AUTHOR: why?\n// AGENT"));
+    }
+}
+
 /// A blank that does not break is one, before a marker and before what continues it.
 #[test]
 fn another_blank_before_a_marker_is_none_in_the_answer() {
