@@ -8,7 +8,7 @@ use crate::comments::Syntax;
 
 mod again;
 mod beginning;
-mod below;
+pub(crate) mod below;
 mod beside;
 pub(crate) mod escape;
 mod header;

@@ -7,6 +7,7 @@ use super::verify::{After, after, conversation};
 use super::{Refused, Source, Written, merged, notebook};
 use crate::text::{Edit, apply_edits};
 use crate::threads::Thread;
+use crate::threads::below::goes_on;
 use crate::threads::lines::{
     behind_mark, behind_quotes, line_end, line_start, next_line, previous_end,
 };
@@ -117,14 +118,14 @@ fn separators(source: Source, gone: &[(usize, Found)], kept: &[(usize, Found)]) 
     let mut edits = Vec::new();
     let mut rows = all.iter().peekable();
     while let Some((_, found, is_gone)) = rows.next() {
-        let Some(first) = own_lines(text, found) else {
+        let Some(first) = own_lines(source, found) else {
             continue;
         };
         let (mut end, mut run) = (first.end, vec![*is_gone]);
         let mut between = Vec::new();
         while let Some((_, next, is_gone)) = rows.peek()
             && let Some(empty) = next_line(text, end)
-            && let Some(lines) = own_lines(text, next)
+            && let Some(lines) = own_lines(source, next)
             && let line = (empty..line_end(text, empty))
             && (line.is_empty() || is_mark(&line))
             && next_line(text, line.end) == Some(lines.start)
@@ -155,7 +156,8 @@ fn separators(source: Source, gone: &[(usize, Found)], kept: &[(usize, Found)]) 
 }
 
 /// The lines of a thread that shares none with code.
-fn own_lines(text: &str, found: &Found) -> Option<Range<usize>> {
+fn own_lines(source: Source, found: &Found) -> Option<Range<usize>> {
+    let text = source.text;
     let (first, last) = (found.rows.first()?, found.rows.last()?);
     let (start, end) = (first.comment.range.start, last.comment.range.end);
     let lines = line_start(text, start)..line_end(text, end);
@@ -173,6 +175,12 @@ fn own_lines(text: &str, found: &Found) -> Option<Range<usize>> {
             .all(|row| row.is_whole() && !row.before && !row.after)
             || holds_nothing_else(text, &rows)
     });
+    let language = source.syntax.language();
+    let goes = goes
+        && found
+            .rows
+            .iter()
+            .all(|row| goes_on(text, row, language).is_none());
     (alone && goes).then_some(lines)
 }
 
@@ -197,7 +205,9 @@ pub(super) fn removal(source: Source, rows: &[&Row]) -> Vec<Edit> {
         if row.comment.range.end - row.comment.range.start == 0 {
             continue;
         }
-        if row.is_whole() {
+        if goes_on(text, row, source.syntax.language()).is_some() {
+            edits.push(said_alone(text, row));
+        } else if row.is_whole() {
             edits.push(if row.before || row.after {
                 inline(source, &row.comment.range)
             } else {
@@ -311,6 +321,16 @@ fn inside(text: &str, row: &Row) -> Edit {
         return delete(from..row.comment.range.end - row.comment.close);
     }
     lines(text, row.span.clone())
+}
+
+/// Takes the words out of a line that has the next one be part of its comment, which would be code without it.
+fn said_alone(text: &str, row: &Row) -> Edit {
+    let first = first_of(row);
+    let said = text.get(first..row.span.end).unwrap_or_default();
+    Edit {
+        range: first..first + said.rfind('\\').unwrap_or(0),
+        text: String::new(),
+    }
 }
 
 fn first_of(row: &Row) -> usize {

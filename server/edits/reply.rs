@@ -8,6 +8,7 @@ use super::remove::{inline, lines};
 use super::verify::{conversation, reads_back};
 use super::{Refused, Source, Style, Written, merged, name_in_marker, notebook};
 use crate::text::Edit;
+use crate::threads::below::goes_on;
 use crate::threads::lines::{behind_mark, line_end_near, line_start, previous_end};
 use crate::threads::scan::{Found, Lead, Row, scan};
 use crate::threads::{Message, Role};
@@ -293,10 +294,13 @@ impl<'a> Reply<'a> {
         self.found.rows.get(rows.start)
     }
 
-    /// Every line is a comment of its own, and only the first is shared with code.
+    /// Every line is a comment of its own, and only the first is shared with code. A line that has the next one be
+    /// part of its comment stays above it.
     fn is_movable(&self) -> bool {
         let rows = &self.found.rows;
-        rows.iter().all(Row::is_whole)
+        let Source { text, syntax, .. } = self.source;
+        let goes_on = |row| goes_on(text, row, syntax.language()).is_some();
+        rows.iter().all(|row| row.is_whole() && !goes_on(row))
             && rows.iter().skip(1).all(|row| !row.before && !row.after)
             && rows
                 .windows(2)
@@ -445,7 +449,8 @@ impl<'a> Reply<'a> {
                 (true, _) => said_end,
                 (_, Some(_)) if last.comment.block => last.comment.range.end,
                 (_, Some(_)) => said_end,
-                _ => last.span.end,
+                _ => goes_on(text, last, self.source.syntax.language())
+                    .map_or(last.span.end, |beyond| beyond.end),
             };
             let mut below: String = self
                 .new_lines(&form)

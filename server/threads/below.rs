@@ -1,9 +1,49 @@
-//! The lines below a line of a thread: what continues a message, and the next line comment of a run.
+//! The lines below a line of a thread: what continues a message, the next line comment of a run, and what a backslash
+//! has be part of a comment.
 
 use super::lines::{behind_quotes, line_end, next_line, previous_end, skip_blanks};
 use super::marker;
 use super::scan::{Lead, Row, row, trimmed, width};
-use crate::comments::{Comment, Syntax};
+use crate::comments::{Comment, Language, Syntax};
+
+/// The lines below one in which its line comment goes on.
+#[derive(Clone, Copy)]
+pub(crate) struct Beyond {
+    /// Bytes: where the last of them ends.
+    pub end: usize,
+    pub lines: usize,
+}
+
+/// Where the line comment of `row` goes on behind a backslash at the line's end (C: ISO 9899, 5.1.1.2).
+pub(crate) fn goes_on(text: &str, row: &Row, language: Option<&Language>) -> Option<Beyond> {
+    // Two of them are one that is meant.
+    let is_paired = match language?.name {
+        "c" | "cpp" | "objective-c" | "glsl" | "devicetree" => false,
+        "tcl" | "makefile" => true,
+        _ => return None,
+    };
+    if row.comment.block {
+        return None;
+    }
+    let is_continued = |start: usize, end: usize| {
+        let line = text.get(start..end).unwrap_or_default();
+        // A C compiler passes over blanks behind it. A recipe is the shell's.
+        let line = match is_paired {
+            true if line.starts_with('\t') => "",
+            true => line,
+            false => line.trim_end_matches([' ', '\t']),
+        };
+        let backslashes = line.len() - line.trim_end_matches('\\').len();
+        backslashes > 0 && !(is_paired && backslashes % 2 == 0)
+    };
+    let (mut start, mut end, mut lines) = (row.span.start, row.span.end, 0);
+    while is_continued(start, end)
+        && let Some(next) = next_line(text, end)
+    {
+        (start, end, lines) = (next, line_end(text, next), lines + 1);
+    }
+    (lines > 0).then_some(Beyond { end, lines })
+}
 
 /// The line comment at byte `at` (a marker's place), known from the one on a line of its own directly
 /// above: with the same indent and leader, and nothing but blanks up to the marker, it is one too, in every

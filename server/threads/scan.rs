@@ -65,6 +65,8 @@ pub(crate) struct Found {
 pub(super) struct Loose {
     pub message: Message,
     pub rows: Vec<Row>,
+    /// Lines below in which its last line's comment goes on (see [`below::goes_on`]).
+    pub beyond: usize,
 }
 
 impl Loose {
@@ -79,7 +81,8 @@ impl Loose {
         if self.starts_thread() {
             return false;
         }
-        let below = self.message.line == last.message.last_line + 1;
+        let first = last.message.last_line + 1;
+        let below = (first..=first + last.beyond).contains(&self.message.line);
         let beside = self.message.line == last.message.last_line
             && last.rows.last().is_some_and(|row| !row.before);
         below || beside
@@ -201,9 +204,12 @@ fn messages(
         let name = marker
             .name
             .and_then(|name| text.get(at + name.start..at + name.end));
+        let beyond = rows.last();
+        let beyond = beyond.and_then(|last| below::goes_on(text, last, syntax.language()));
         messages.push(Loose {
             message: message(text, marker.role, name, line, &rows),
             rows,
+            beyond: beyond.map_or(0, |beyond| beyond.lines),
         });
     }
     messages

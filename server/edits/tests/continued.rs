@@ -8,6 +8,49 @@ fn gone(path: &str, text: &str, at: usize) -> String {
     apply_edits(text, &written.edits)
 }
 
+const COMMENTED_OUT: &str = "int main() {\n  // AUTHOR: is it C:\\tmp\\\n  puts(\"off\");\n  puts(\"b\"); // AUTHOR: or D:\\\n  puts(\"off\"); \\\n  puts(\"off\");\n  puts(\"c\");\n}\n";
+
+/// The compiler of C takes the line below for part of the comment: it must not become code.
+#[test]
+fn what_a_backslash_makes_part_of_a_comment_stays_so() {
+    let first = answered_at("a.c", COMMENTED_OUT, 0, "Yes.");
+    let both = answered_at("a.c", &first, 1, "No.\nYes.");
+    expect![[r#"
+        int main() {
+        // AUTHOR: is it C:\tmp\
+          puts("off");
+        // AGENT: Yes.
+        // AUTHOR:
+          puts("b"); // AUTHOR: or D:\
+          puts("off"); \
+          puts("off");
+        // AGENT: No.
+        //   Yes.
+        // AUTHOR:
+          puts("c");
+        }
+    "#]]
+    .assert_eq(&both);
+    let again = answered_at("a.c", &both, 0, "Yes, it is.");
+    assert!(
+        again.contains("// AGENT: Yes.\n// AGENT: Yes, it is.\n// AUTHOR:\n"),
+        "{again}"
+    );
+    let written = write("a.c", &both, clear).unwrap();
+    expect![[r#"
+        int main() {
+        // \
+          puts("off");
+          puts("b"); // \
+          puts("off"); \
+          puts("off");
+          puts("c");
+        }
+    "#]]
+    .assert_eq(&apply_edits(&both, &written.edits));
+    assert_eq!(answered_at("a.cpp", COMMENTED_OUT, 0, "Yes."), first);
+}
+
 #[test]
 fn an_answer_parts_no_line_from_its_rest() {
     for (path, text, above) in [
