@@ -152,6 +152,10 @@ impl Form {
         }
     }
 
+    pub fn is_at_first_column(&self) -> bool {
+        !self.before.starts_with([' ', '\t'])
+    }
+
     /// Lines inside the block comment that `row` stands in.
     pub fn inside(source: Source, row: &Row) -> Self {
         let text = source.text;

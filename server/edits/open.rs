@@ -1,7 +1,10 @@
 //! A new thread.
 
 use super::form::{Form, leader_of_unknown, margin, other_leader};
-use super::place::{behind_blank, continues, far_word, first_allowed, line_apart};
+use super::place::{
+    above_documentation, behind_blank, continues, far_word, first_allowed, is_documented,
+    line_apart,
+};
 use super::verify::{after, breaks, holds};
 use super::{Refused, Source, Style, Written, merged, notebook, said, words};
 use crate::text::Edit;
@@ -39,6 +42,7 @@ pub fn new_thread(
     let first = first_allowed(source);
     let asked = start_above_thread(&all, start).max(first);
     let asked = behind_blank(source, asked);
+    let asked = above_documentation(source, asked).max(first);
     // What reads back, but is an error to the grammar.
     let mut broken = None;
     // Where no comment can stand at one place in it, none can at another.
@@ -215,9 +219,10 @@ fn plan(source: Source, start: usize, said: &[String], style: Style, way: Way) -
         .comment_at(text, at)
         .filter(|comment| comment.block && comment.range.start < at)
         .filter(|comment| !source.syntax.is_unclosed(text, comment));
-    let mut form = match around
-        .and_then(|comment| scan::plain_row(text, &comment, at, source.syntax.language()))
-    {
+    let inner =
+        around.and_then(|comment| scan::plain_row(text, &comment, at, source.syntax.language()));
+    let is_own = inner.is_none();
+    let mut form = match inner {
         Some(row) => Form::inside(source, &row),
         None => Form::with_leader(source, at, other_leader(source, at, way.leader)?, indent),
     };
@@ -244,7 +249,8 @@ fn plan(source: Source, start: usize, said: &[String], style: Style, way: Way) -
     let cursor = at + inserted.len() - form.after.len();
     if !behind {
         inserted.push_str(line_end);
-        if way.below {
+        let is_read = is_own && form.is_at_first_column() && is_documented(source, at);
+        if way.below || is_read {
             inserted.push_str(&line_apart(source, at, line_end));
         }
     }

@@ -7,10 +7,12 @@ use crate::comments::Place;
 use crate::threads::lines::{line_end, line_start, next_line, previous_end, skip_blanks};
 
 mod first;
+mod go;
 mod markup;
 mod tcl;
 
 pub(super) use first::first_allowed;
+pub(super) use go::{above_documentation, is_documented, is_gap};
 
 /// Whether the line that begins at `start` is the rest of the one above it: a comment between the two
 /// would end the one above (a macro, a command of the shell) or be part of it.

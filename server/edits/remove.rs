@@ -2,16 +2,16 @@
 
 use std::ops::Range;
 
-use super::place::{is_tex, line_apart, mark_apart};
+use super::place::{is_documented, is_gap, is_tex, line_apart, mark_apart};
 use super::verify::{After, after, conversation};
 use super::{Refused, Source, Written, merged, notebook};
 use crate::text::{Edit, apply_edits};
-use crate::threads::Thread;
 use crate::threads::below::goes_on;
 use crate::threads::lines::{
     behind_mark, behind_quotes, line_end, line_start, next_line, previous_end,
 };
 use crate::threads::scan::{Found, Lead, Row, scan};
+use crate::threads::{Role, Thread};
 
 /// Removes the lines of one thread; a block comment that held nothing else goes with it.
 pub fn dismiss(source: Source, id: &str) -> Result<Written, Refused> {
@@ -105,7 +105,8 @@ fn remove(
 
 /// The empty lines that go with these threads: those that kept them apart from each other or from the ones that stay,
 /// where without the threads there would be two of them in a row, or one would be the first or the last line of the text.
-/// One of the author's goes, too, where it stood there: nothing tells it from one that kept threads apart.
+/// One of the author's goes, too, where it stood there: nothing tells it from one that kept threads apart. In Go the one
+/// goes as well that kept the last of them from being documentation.
 fn separators(source: Source, gone: &[(usize, Found)], kept: &[(usize, Found)]) -> Vec<Edit> {
     let text = source.text;
     let mut all: Vec<(usize, &Found, bool)> = Vec::with_capacity(gone.len() + kept.len());
@@ -122,6 +123,7 @@ fn separators(source: Source, gone: &[(usize, Found)], kept: &[(usize, Found)]) 
             continue;
         };
         let (mut end, mut run) = (first.end, vec![*is_gone]);
+        let mut last = *found;
         let mut between = Vec::new();
         while let Some((_, next, is_gone)) = rows.peek()
             && let Some(empty) = next_line(text, end)
@@ -132,13 +134,25 @@ fn separators(source: Source, gone: &[(usize, Found)], kept: &[(usize, Found)]) 
         {
             between.push(line);
             run.push(*is_gone);
-            end = lines.end;
+            (end, last) = (lines.end, next);
             rows.next();
         }
         let is_empty = |start: usize| line_end(text, start) == behind_mark(text, start);
         let ends_above =
             previous_end(text, first.start).is_none_or(|end| is_empty(line_start(text, end)));
         let is_between = ends_above || next_line(text, end).is_none_or(is_empty);
+        let above = previous_end(text, first.start).map(|end| line_start(text, end)..end);
+        let above = above.and_then(|above| text.get(above)).unwrap_or_default();
+        let of_agent = |found: &Found| found.thread.messages.iter().any(|m| m.role == Role::Agent);
+        if run.iter().all(|is_gone| *is_gone)
+            && let Some(gap) = next_line(text, end)
+            && gap == line_end(text, gap)
+            && let Some(below) = next_line(text, gap)
+            && is_documented(source, below)
+            && (ends_above || is_gap(source, above, below, of_agent(last)))
+        {
+            edits.push(lines(text, gap..gap));
+        }
         // Each takes the one below it; those at the end the one above them.
         let stay = run.iter().rposition(|is_gone| !is_gone);
         for (at, line) in between.into_iter().enumerate() {
@@ -272,7 +286,7 @@ fn split_line(source: Source, rows: &[&Row]) -> Option<(Edit, usize)> {
 }
 
 /// Whether a block comment of several lines holds these rows and nothing but leaders besides.
-fn holds_nothing_else(text: &str, rows: &[&Row]) -> bool {
+pub(super) fn holds_nothing_else(text: &str, rows: &[&Row]) -> bool {
     let Some(comment) = rows.first().map(|row| &row.comment) else {
         return false;
     };

@@ -3,13 +3,15 @@
 use std::ops::Range;
 
 use super::form::{Form, is_tested, margin, other_leader};
-use super::place::{continues, first_allowed, line_apart};
-use super::remove::{inline, lines};
+use super::place::{above_documentation, continues, first_allowed, is_documented, line_apart};
+use super::remove::{holds_nothing_else, inline, lines};
 use super::verify::{conversation, reads_back};
 use super::{Refused, Source, Style, Written, merged, name_in_marker, notebook};
 use crate::text::Edit;
 use crate::threads::below::goes_on;
-use crate::threads::lines::{behind_mark, line_end_near, line_start, previous_end};
+use crate::threads::lines::{
+    behind_mark, line_end, line_end_near, line_start, next_line, previous_end,
+};
 use crate::threads::scan::{Found, Lead, Row, scan};
 use crate::threads::{Message, Role};
 
@@ -244,11 +246,10 @@ impl<'a> Reply<'a> {
                 .indentation_counts(self.source.text, row.comment.range.start)
         });
         let keep = style.keep_indentation || counts;
-        let trailing = self.found.thread.trailing && self.is_movable();
-        let above = if trailing {
-            self.places_above()
-        } else {
-            Vec::new()
+        let above = match self.is_movable() {
+            true if self.found.thread.trailing => self.places_above(),
+            true => self.place_above_documentation().into_iter().collect(),
+            false => Vec::new(),
         };
         let moved = above
             .into_iter()
@@ -317,11 +318,54 @@ impl<'a> Reply<'a> {
         let code = self.page_code(head).filter(|_| !self.leaves_page);
         let first = first_allowed(self.source);
         let first = code.map_or(first, |code| first.max(code.start));
-        std::iter::successors(Some(head.span.start), above)
+        let nearest = above_documentation(self.source, head.span.start);
+        std::iter::successors(Some(nearest), above)
             .take(CLIMB)
             .take_while(|start| *start >= first)
             .filter(|start| !continues(self.source, *start))
             .collect()
+    }
+
+    /// Where the documentation begins that the thread is the last part of (Go): apart from the code it would be none, and
+    /// with an empty line below the thread neither is.
+    fn place_above_documentation(&self) -> Option<usize> {
+        let head = self.found.rows.first()?;
+        let below = self.line_below()?;
+        let first = match is_documented(self.source, below) {
+            true => above_documentation(self.source, head.span.start),
+            false => head.span.start,
+        };
+        (first < head.span.start && first >= first_allowed(self.source)).then_some(first)
+    }
+
+    /// Where the line begins below the thread's last.
+    fn line_below(&self) -> Option<usize> {
+        let Source { text, .. } = self.source;
+        let last = self.found.rows.last()?;
+        next_line(
+            text,
+            line_end(text, last.comment.range.end.max(last.span.end)),
+        )
+    }
+
+    /// The empty line below a thread that would be taken for documentation.
+    fn gap_below(&self, form: &Form) -> Option<Edit> {
+        let Source { text, .. } = self.source;
+        let rows: Vec<&Row> = self.found.rows.iter().collect();
+        let (head, last) = (rows.first()?, rows.last()?);
+        let below = self.line_below()?;
+        let begins = last.comment.range.start;
+        let is_at_first_column = match last.is_whole() {
+            true => form.is_at_first_column(),
+            false => line_start(text, begins) == begins && holds_nothing_else(text, &rows),
+        };
+        let head = line_start(text, head.comment.range.start);
+        let is_part = above_documentation(self.source, head) < head;
+        let end = previous_end(text, below)?;
+        (is_at_first_column && !is_part && is_documented(self.source, below)).then(|| Edit {
+            range: end..end,
+            text: line_end_near(text, end).to_owned(),
+        })
     }
 
     /// The code of a page that the comment of `row` stands in.
@@ -392,12 +436,18 @@ impl<'a> Reply<'a> {
             above.push_str(&line);
             above.push_str(line_end);
         }
+        if form.is_at_first_column() && is_documented(self.source, place) {
+            above.push_str(line_end);
+        }
         let mut edits = vec![
             Edit {
                 range: place..place,
                 text: above,
             },
-            inline(self.source, &head.comment.range),
+            match head.before || head.after {
+                true => inline(self.source, &head.comment.range),
+                false => lines(text, head.span.clone()),
+            },
         ];
         edits.extend(
             self.found
@@ -514,6 +564,7 @@ impl<'a> Reply<'a> {
                 text: format!("{first}{line_end}{}", form.before),
             });
         }
+        edits.extend(self.gap_below(&form));
         Some(edits)
     }
 }

@@ -1,6 +1,7 @@
 mod back;
 mod continued;
 mod directives;
+mod go;
 mod indentation;
 mod languages;
 mod layout;
