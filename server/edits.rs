@@ -58,6 +58,8 @@ pub struct Written {
 pub enum Refused {
     /// The thread is no longer in the text.
     Gone,
+    /// What was asked in it stands in another thread now.
+    Joined,
     /// Several threads may be the one that is meant.
     Several,
     /// What was to be rewritten is not what stands there.

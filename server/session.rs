@@ -110,6 +110,10 @@ pub enum Error {
     #[error("the thread is no longer in {0}; nothing was written")]
     Gone(String),
     #[error(
+        "the question stands in another thread of {0} now; nothing was written: where two threads touch, part them by an empty line"
+    )]
+    Joined(String),
+    #[error(
         "the question stands in {0} more than once by now, so it is not known which one was meant; nothing was written"
     )]
     Several(String),
@@ -145,7 +149,7 @@ impl Error {
             Self::UnknownThread(_) => "unknown_thread",
             Self::AmbiguousThread { .. } => "ambiguous_id",
             Self::ShortId(_) => "short_id",
-            Self::Gone(_) | Self::Several(_) => "thread_gone",
+            Self::Gone(_) | Self::Joined(_) | Self::Several(_) => "thread_gone",
             Self::Changed | Self::Closed(_) => "changed",
             Self::Empty => "empty",
             Self::Cancelled => "cancelled",
@@ -162,6 +166,7 @@ impl From<Refused> for Error {
     fn from(refused: Refused) -> Self {
         match refused {
             Refused::Gone => Self::Gone(String::from("the file")),
+            Refused::Joined => Self::Joined(String::from("the file")),
             Refused::Several => Self::Several(String::from("the file")),
             Refused::Changed => Self::Changed,
             Refused::Empty => Self::Empty,

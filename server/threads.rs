@@ -24,7 +24,7 @@ mod pieces;
 pub(crate) mod scan;
 mod why;
 
-pub use again::{again, is_unchanged, renamed, stands_twice};
+pub use again::{again, is_joined, is_unchanged, renamed, stands_twice};
 pub use beginning::{Beginning, beginning};
 pub use beside::{Beside, code_beside, is_elsewhere, line_beside};
 pub use identity::{alike, ids, is_whole, normal, renumbered, resolve, words};

@@ -405,6 +405,7 @@ impl Session {
             let written = make(source, style, &view.threads).map_err(|refused| match refused {
                 Refused::Gone => Error::Gone(relative.clone()),
                 Refused::Several => Error::Several(relative.clone()),
+                Refused::Joined => Error::Joined(relative.clone()),
                 refused => refused.into(),
             })?;
             let after = apply_edits(&view.text, &written.edits);
@@ -512,9 +513,14 @@ pub(super) fn stands<'a>(
     were: &[Thread],
     now: &'a [Thread],
 ) -> Result<&'a Thread, Refused> {
-    let lost = || match threads::stands_twice(known, now) {
-        true => Refused::Several,
-        false => Refused::Gone,
+    let lost = || {
+        if threads::stands_twice(known, now) {
+            Refused::Several
+        } else if threads::is_joined(known, now) {
+            Refused::Joined
+        } else {
+            Refused::Gone
+        }
     };
     threads::again(known, were, now).ok_or_else(lost)
 }

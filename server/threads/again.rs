@@ -104,6 +104,17 @@ pub fn stands_twice(known: &Thread, now: &[Thread]) -> bool {
     with_the_words_of(known, now).nth(1).is_some()
 }
 
+/// Whether what the author said first in the thread that was `known` was said in another thread of `now`: two that touch
+/// are one.
+pub fn is_joined(known: &Thread, now: &[Thread]) -> bool {
+    let Some(asked) = known.author_texts().next() else {
+        return false;
+    };
+    let others = now.iter().filter(|thread| thread.id != known.id);
+    let mut texts = others.flat_map(Thread::author_texts);
+    texts.any(|text| text == asked)
+}
+
 /// Whether nothing was said in the thread since it was `known`, and nothing taken away.
 pub fn is_unchanged(known: &Thread, now: &Thread) -> bool {
     let (before, after) = (known.spoken(), now.spoken());
@@ -182,6 +193,20 @@ mod tests {
         assert_eq!(found(text, 2, text), Some(2));
         assert_eq!(found(text, 2, &format!("x();\n{text}")), Some(3));
         assert_eq!(found(text, 0, "a();\n"), None);
+    }
+
+    #[test]
+    fn a_thread_moved_below_another_is_in_that_one() {
+        let before = threads("// AUTHOR: why?\na();\n// AUTHOR: how?\nb();\n");
+        let known = &before[1];
+        for (after, joined) in [
+            ("// AUTHOR: why?\n// AUTHOR: how?\na();\nb();\n", true),
+            ("// AUTHOR: why?\na();\nb();\n", false),
+            ("// AUTHOR: why?\n// AGENT: how?\na();\nb();\n", false),
+            ("// AUTHOR: why?\na();\nb();\n// AUTHOR: how?\n", false),
+        ] {
+            assert_eq!(is_joined(known, &threads(after)), joined, "{after}");
+        }
     }
 
     #[test]

@@ -389,7 +389,12 @@ impl Session {
         if matches!(written, Err(Error::Cancelled))
             && !self.still_stands(&task.run.id, &task.path, seen)
         {
-            written = Err(Error::Gone(task.file.clone()));
+            let view = self.view(&task.path);
+            let is_joined = view.is_ok_and(|view| threads::is_joined(&task.thread, &view.threads));
+            written = Err(match is_joined {
+                true => Error::Joined(task.file.clone()),
+                false => Error::Gone(task.file.clone()),
+            });
         }
         match written {
             Ok(()) => {
