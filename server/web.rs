@@ -61,7 +61,10 @@ impl Target {
                 url.scheme()
             ));
         }
-        if url.host_str().is_none_or(str::is_empty) {
+        // A dot at its end makes no other host, and would be another address to a rule.
+        let host = url.host_str().unwrap_or_default();
+        let plain = host.trim_end_matches('.').to_owned();
+        if plain.is_empty() || plain != host && url.set_host(Some(&plain)).is_err() {
             return Err(String::from("it names no host"));
         }
         if !url.username().is_empty() || url.password().is_some() {

@@ -420,17 +420,10 @@ impl No {
     }
 }
 
-/// Whom a request is for: the host as addresses are compared, without a dot at the end.
+/// Whom a request is for: the host as addresses are compared.
 fn target(scheme: &str, authority: &Authority) -> Result<Target, No> {
-    let wrong = |why: String| No::Wrong(format!("The address cannot be asked: {why}."));
-    let target = Target::parse(&format!("{scheme}://{authority}/")).map_err(wrong)?;
-    match target.host().strip_suffix('.') {
-        Some(host) => {
-            let port = target.port();
-            Target::parse(&format!("{scheme}://{host}:{port}/")).map_err(wrong)
-        }
-        None => Ok(target),
-    }
+    Target::parse(&format!("{scheme}://{authority}/"))
+        .map_err(|why| No::Wrong(format!("The address cannot be asked: {why}.")))
 }
 
 /// Takes out what is between two neighbours alone, and what they agree on between themselves.

@@ -11,6 +11,7 @@ use crate::acp::{Call, Choice, Diff, Kind};
 use crate::files::FileError;
 use crate::tools::{Context, Deed, quoted};
 use crate::trust::{self, Risk};
+use crate::web::Target;
 
 use super::{Work, files};
 use input::{Input, word};
@@ -207,7 +208,11 @@ impl Wish<'_> {
             deed.denied_by = self.names();
             return deed;
         };
-        let mut deed = Deed::new("web_fetch", Risk::Send, address.to_owned());
+        // Written as our own tools have it, so that a rule for it holds.
+        let target = Target::parse(address);
+        let about = target.map_or_else(|_| address.to_owned(), |at| at.as_str().to_owned());
+        let mut deed = Deed::new("web_fetch", Risk::Send, about);
+        deed.denied_by.push(address.to_owned());
         deed.always = self.more(input, address, &[&[key][..], OF_A_PAGE].concat());
         deed
     }

@@ -71,6 +71,27 @@ fn attack_13_no_request_of_a_tool_reaches_what_is_not_public() {
     assert!(said.contains("1 passed"), "{said}");
 }
 
+#[test]
+fn attack_13_a_dot_at_the_end_of_a_host_is_no_way_past_a_rule() {
+    let ground = Ground::new(Vec::new());
+    ground.workspace.configure(&format!(
+        "{ALLOWED}[[permissions.rules]]\ntool = \"*\"\npattern = \"https://evil.test/*\"\naction = \"deny\"\n"
+    ));
+    ground.trust();
+    for tool in ["web_fetch", "http_request"] {
+        for address in [
+            "https://evil.test./x",
+            "https://EVIL.test.:443/x",
+            "https://evil%2Etest%2E/x",
+            "https://evil.test../x",
+        ] {
+            let input = json!({ "url": address }).to_string();
+            let said = all(&ground.run(&["tools", "call", tool, &input]));
+            assert!(said.contains("not allowed"), "{tool} {address}: {said}");
+        }
+    }
+}
+
 /// A name server: each name with the addresses that it gives, one after the other; the last stays.
 struct Names {
     answers: Mutex<HashMap<&'static str, Vec<IpAddr>>>,
