@@ -6,6 +6,7 @@
 mod fingerprint;
 mod grants;
 mod kept;
+mod pattern;
 mod protected;
 mod shell;
 #[cfg(test)]

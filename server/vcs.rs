@@ -28,7 +28,8 @@ pub use blame::{Blame, blame};
 pub use commit::{Commit, GitError, Place, commit_file, is_partly_staged, place};
 pub use follow::{Before, LineMap, lines, moved};
 pub use found::{
-    common_folder, ignores, in_index, index_lock, index_place, nearest, obstacle, top, tracked,
+    aliases, common_folder, ignores, in_index, index_lock, index_place, nearest, obstacle, top,
+    tracked,
 };
 pub use head::{Head, head};
 pub use notes::{add_note, notes};

@@ -3,13 +3,17 @@
 //! Rules are for asking; what a command can do is held by the sandbox. So nothing here has to understand a shell: what
 //! it is not sure of is never allowed by a rule for something else, and always counts for one that forbids.
 
+mod destroy;
+mod git;
 mod reader;
 
-use std::path::Path;
+use std::collections::HashSet;
 
+use super::pattern::{Piece, matches, meets, pieces};
 use crate::config::{Action, Rule};
-use crate::os;
 
+pub use destroy::destroys;
+use git::{in_git, knows_verb, verb_of_git};
 use reader::read;
 
 /// More simple commands than anybody reads.
@@ -21,19 +25,77 @@ const SUSPECTS: usize = 400;
 const WORDS: usize = 1000;
 /// Bytes; no system takes more as one argument of `sh -c` (Linux: 128 KB).
 const LONGEST: usize = 128 << 10;
-const TOO_LONG: &str = "Nobody can tell what it destroys: it is too long.";
 
 /// One simple command.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Simple {
     /// Without quotes.
     words: Vec<String>,
+    /// Which of them are patterns of the shell's, without quotes. A shorter list: of the others none is.
+    globs: Vec<bool>,
     /// What it does is decided when it runs: expansions, assignments before it, redirections to files, names made of
     /// patterns.
     open: bool,
 }
 
 impl Simple {
+    fn plain(words: Vec<String>) -> Self {
+        Self {
+            words,
+            ..Self::default()
+        }
+    }
+
+    /// Its words from there on, as a command of their own.
+    fn tail(&self, at: usize) -> Self {
+        Self {
+            words: self.words.get(at..).unwrap_or_default().to_vec(),
+            globs: self.globs.get(at..).unwrap_or_default().to_vec(),
+            open: false,
+        }
+    }
+
+    fn is_glob(&self, at: usize) -> bool {
+        self.globs.get(at) == Some(&true)
+    }
+
+    /// Whether a rule can mean what this becomes when its patterns are files' names, or `xargs` has put in what it reads.
+    /// `surely`: it is a command, and does not only begin at a word that may be one's program.
+    fn may_be(&self, rule: &str, surely: bool) -> bool {
+        if !self.words.iter().any(|word| word.contains(PLACE)) && !self.globs.contains(&true) {
+            return false;
+        }
+        let name = self.words.first().and_then(|word| word.rsplit('/').next());
+        let name = name.unwrap_or_default();
+        if !surely && (self.is_glob(0) || name.contains(PLACE)) {
+            let wanted = rule.split(' ').next().unwrap_or_default();
+            let names = pieces(name).iter().any(|p| matches!(p, Piece::Char(_)));
+            if name.contains(PLACE) || !names || !wanted.contains('*') && !matches(name, wanted) {
+                return false;
+            }
+        }
+        let of_word = |(at, word): (usize, &String)| {
+            let mut found = Vec::new();
+            if at > 0 {
+                found.push(Piece::Char(' '));
+            }
+            let word = match at {
+                0 => word.rsplit('/').next().unwrap_or_default(),
+                _ => word,
+            };
+            if word.contains(PLACE) || self.is_glob(at) && word.contains('{') {
+                found.push(Piece::Any);
+            } else if self.is_glob(at) {
+                found.extend(pieces(word));
+            } else {
+                found.extend(word.chars().map(Piece::Char));
+            }
+            found
+        };
+        let text = || self.words.iter().enumerate().flat_map(of_word);
+        meets(rule, text()) || meets(rule, text().chain([Piece::Char(' ')]))
+    }
+
     fn text(&self) -> String {
         self.words.join(" ")
     }
@@ -142,7 +204,8 @@ fn one(rules: &[&Rule], simple: &Simple, whole: &str, depth: Depth, otherwise: A
     let looks = simple
         .of("find")
         .is_some_and(|words| !words.iter().any(runs));
-    let hides = is_hidden(simple) || !looks && started.iter().any(is_hidden);
+    let hides = is_hidden(simple) || !looks && started.iter().any(is_hidden) || adds_hidden(simple);
+    let adds = adds_words(simple);
     for rule in rules.iter().rev() {
         let pattern = rule.pattern.as_deref().unwrap_or("*");
         let fits = |text: &str| super::wildcard(pattern, text);
@@ -150,6 +213,17 @@ fn one(rules: &[&Rule], simple: &Simple, whole: &str, depth: Depth, otherwise: A
         let with_arguments = |text: &str| fits(text) || fits(&format!("{text} "));
         let fits_simple = |s: &Simple| {
             with_arguments(&s.text()) || s.bare().is_some_and(|bare| with_arguments(&bare))
+        };
+        let begins = |s: &Simple| {
+            s.bare()
+                .is_some_and(|bare| pattern.starts_with(&(bare + " ")))
+        };
+        let may_be = || {
+            let mut sure = std::iter::once(simple).chain(started.first());
+            let mut all = started.iter().chain(&maybe);
+            sure.any(|s| s.may_be(pattern, true))
+                || all.any(|s| s.may_be(pattern, false))
+                || adds && started.iter().any(begins)
         };
         match rule.action {
             Action::Allow if pattern == "*" => return Action::Allow,
@@ -172,197 +246,14 @@ fn one(rules: &[&Rule], simple: &Simple, whole: &str, depth: Depth, otherwise: A
                 if certain && action == Action::Deny {
                     return Action::Deny;
                 }
-                if certain || unsure || hides || simple.open || maybe.iter().any(fits_simple) {
+                let open = unsure || hides || simple.open;
+                if certain || open || maybe.iter().any(fits_simple) || may_be() {
                     return Action::Ask;
                 }
             }
         }
     }
     otherwise
-}
-
-/// Why this command, begun in `root`, is asked about each time: what it destroys, nobody brings back.
-pub fn destroys(command: &str, root: &Path) -> Option<&'static str> {
-    if command.len() > LONGEST {
-        return Some(TOO_LONG);
-    }
-    let commands = read(command);
-    if commands.are_wide() {
-        return Some(TOO_LONG);
-    }
-    let mut left = SUSPECTS * WORDS;
-    for simple in &commands.all {
-        let maybe = suspects(simple);
-        let words: usize = maybe.iter().map(|simple| simple.words.len()).sum();
-        let Some(rest) = left.checked_sub(words) else {
-            return Some(TOO_LONG);
-        };
-        left = rest;
-        let all = std::iter::once(simple.clone()).chain(started(simple));
-        let found = all
-            .chain(maybe)
-            .find_map(|simple| destroys_one(&simple, root));
-        if found.is_some() {
-            return found;
-        }
-    }
-    None
-}
-
-/// Whether the root lies in what a path means there, as far as it can be told without looking.
-fn holds_root(path: &str, root: &Path) -> bool {
-    root.starts_with(os::without_dots(&root.join(path)))
-}
-
-fn destroys_one(simple: &Simple, root: &Path) -> Option<&'static str> {
-    let (program, rest) = simple.words.split_first()?;
-    let program = program.rsplit('/').next()?;
-    let short = |c: char| {
-        rest.iter()
-            .any(|w| w.starts_with('-') && !w.starts_with("--") && w.contains(c))
-    };
-    let has = |word: &str| rest.iter().any(|w| w == word);
-    let begins = |start: &str| rest.iter().any(|w| w.starts_with(start));
-    let given = |option: &str| rest.iter().any(|word| is_short_for(word, option));
-    match program {
-        "rm" if short('r') || short('R') || given("--recursive") => {
-            let wide = |word: &String| {
-                let word = word.trim_end_matches(['/', '*']).trim_end_matches("/.");
-                matches!(word, "" | "." | ".." | "~" | "$HOME" | "${HOME}")
-                    || word.split('/').any(|part| part == ".git")
-                    || word.starts_with("~") && !word.contains('/')
-                    || word.starts_with('/') && word.matches('/').count() <= 2
-                    || word.ends_with("/..")
-                    || holds_root(word, root)
-                    // What it means is known when it runs.
-                    || word.starts_with(['$', '`']) && !word.contains('/')
-                    || word == "{}"
-            };
-            let mut targets = rest.iter().filter(|w| !w.starts_with('-')).peekable();
-            // Without any it is told by `xargs`.
-            (given("--no-preserve-root") || targets.peek().is_none() || targets.any(wide))
-                .then_some("It removes a whole folder tree for good.")
-        }
-        "git" => destroys_in_git(rest, root),
-        "find" if has("-delete") => Some("It removes each file that it finds for good."),
-        "dd" if begins("of=/dev/") => Some("It overwrites a device."),
-        "shred" | "wipefs" => Some("It overwrites what it is given for good."),
-        name if name.starts_with("mkfs") => Some("It empties a file system."),
-        "chmod" | "chown" if short('R') && rest.iter().any(|w| w == "/" || w == "~") => {
-            Some("It changes who may use every file.")
-        }
-        "terraform" | "tofu" | "pulumi" if has("destroy") => {
-            Some("It takes down what runs elsewhere.")
-        }
-        "kubectl" if has("delete") => Some("It takes down what runs elsewhere."),
-        "dropdb" => Some("It removes a database for good."),
-        "docker" | "podman" if has("prune") => Some("It removes what it finds unused for good."),
-        _ => None,
-    }
-}
-
-/// Where git's verb stands behind its own options.
-fn verb_of_git(words: &[String]) -> usize {
-    let mut at = 0;
-    while let Some(word) = words.get(at).filter(|w| w.starts_with('-')) {
-        at += if GIT_VALUES.contains(&word.as_str()) {
-            2
-        } else {
-            1
-        };
-    }
-    at
-}
-
-/// Whether a word of a command is this long option, which programs take abbreviated too.
-fn is_short_for(word: &str, option: &str) -> bool {
-    let name = word.split('=').next().unwrap_or_default();
-    name.len() > 2 && option.starts_with(name)
-}
-
-/// Whether `git checkout` is told of files, and not of a branch alone.
-fn checks_out_files(rest: &[String], folder: &Path) -> bool {
-    let makes = |word: &String| matches!(word.as_str(), "-b" | "-B" | "--orphan");
-    if rest.iter().any(makes) {
-        return false;
-    }
-    let mut operands = rest.iter().filter(|word| !word.starts_with('-'));
-    let is_path = |word: &String| {
-        word.starts_with('.')
-            || word.contains(['*', '?', '[', ':'])
-            || folder.join(word).symlink_metadata().is_ok()
-    };
-    operands.clone().nth(1).is_some() || operands.any(is_path)
-}
-
-fn destroys_in_git(words: &[String], root: &Path) -> Option<&'static str> {
-    let at = verb_of_git(words);
-    let own = words.get(..at).unwrap_or_default();
-    let folders = own.iter().zip(own.iter().skip(1));
-    let folders = folders.filter(|(word, _)| *word == "-C");
-    let folder = folders.fold(root.to_owned(), |at, (_, folder)| at.join(folder));
-    let verb = words.get(at)?.as_str();
-    let rest = words.get(at + 1..).unwrap_or_default();
-    let has = |word: &str| rest.iter().any(|w| w == word);
-    let short = |c: char| {
-        rest.iter()
-            .any(|w| w.starts_with('-') && !w.starts_with("--") && w.contains(c))
-    };
-    let given = |option: &str| rest.iter().any(|word| is_short_for(word, option));
-    let first = rest.first().map_or("", String::as_str);
-    match verb {
-        "push"
-            if short('f')
-                || short('d')
-                || rest
-                    .iter()
-                    .any(|w| w.starts_with("--force") || w.starts_with(['+', ':']))
-                || given("--force")
-                || given("--mirror")
-                || given("--delete")
-                || given("--prune") =>
-        {
-            Some("It overwrites or removes what others have pushed.")
-        }
-        "clean" if short('f') || given("--force") => {
-            Some("It removes files that are in no history.")
-        }
-        "reset" if given("--hard") || given("--merge") => {
-            Some("It throws uncommitted changes away.")
-        }
-        "checkout"
-            if short('f')
-                || given("--force")
-                || given("--pathspec-from-file")
-                || has("--")
-                || checks_out_files(rest, &folder) =>
-        {
-            Some("It throws uncommitted changes away.")
-        }
-        "checkout-index" if short('f') || given("--force") => {
-            Some("It throws uncommitted changes away.")
-        }
-        "read-tree" if given("--reset") => Some("It throws uncommitted changes away."),
-        "switch" if short('f') || given("--force") || given("--discard-changes") => {
-            Some("It throws uncommitted changes away.")
-        }
-        "restore" if !has("--staged") || short('W') || given("--worktree") => {
-            Some("It throws uncommitted changes away.")
-        }
-        "stash" if matches!(first, "drop" | "clear") => Some("It throws stashed changes away."),
-        "branch" if short('D') || given("--force") => {
-            Some("It removes commits that are nowhere else.")
-        }
-        "update-ref" if short('d') => Some("It removes commits that are nowhere else."),
-        "reflog" if matches!(first, "expire" | "delete") => {
-            Some("It removes the way back to earlier commits.")
-        }
-        "filter-branch" | "filter-repo" => Some("It rewrites the whole history."),
-        "worktree" if first == "remove" && (short('f') || given("--force")) => {
-            Some("It throws uncommitted changes away.")
-        }
-        _ => None,
-    }
 }
 
 /// Programs that start another one, which stands behind their own options.
@@ -379,17 +270,77 @@ const READERS: &[&str] = &[
 /// Those of them that run a file which they are given.
 const SHELLS: &[&str] = &["sh", "bash", "dash", "zsh", "ksh", "mksh", "ash", "fish"];
 
-/// Git's own options whose value is a word of its own.
-const GIT_VALUES: &[&str] = &[
-    "-C",
-    "-c",
-    "--git-dir",
-    "--work-tree",
-    "--namespace",
-    "--super-prefix",
-    "--config-env",
-    "--attr-source",
+/// Where `find` and `xargs` put what they found.
+const PLACE: &str = "{}";
+
+/// Those of them that give it more words than they were given.
+fn adds_words(simple: &Simple) -> bool {
+    ["xargs", "parallel"]
+        .iter()
+        .any(|name| simple.of(name).is_some())
+}
+
+/// Options of `xargs` whose value is a word of its own.
+const XARGS_VALUES: &[&str] = &[
+    "-I",
+    "-J",
+    "-n",
+    "-P",
+    "-d",
+    "-s",
+    "-L",
+    "-a",
+    "-E",
+    "--max-args",
+    "--max-procs",
+    "--delimiter",
+    "--max-chars",
+    "--arg-file",
 ];
+
+/// The program of `xargs` and the like.
+fn added_to(simple: &Simple) -> Option<&String> {
+    if !adds_words(simple) {
+        return None;
+    }
+    let mut words = simple.words.iter().skip(1);
+    while let Some(word) = words.next() {
+        if XARGS_VALUES.contains(&word.as_str()) {
+            words.next();
+        } else if !word.starts_with('-') {
+            return Some(word);
+        }
+    }
+    None
+}
+
+/// Whether the words that are added say what is run.
+fn adds_hidden(simple: &Simple) -> bool {
+    let Some(word) = added_to(simple) else {
+        // What it reads, it runs; `xargs` shows it.
+        return simple.of("parallel").is_some();
+    };
+    let name = word.rsplit('/').next().unwrap_or_default();
+    let place = replaced(simple).unwrap_or(PLACE);
+    STARTERS.contains(&name) || word.contains(place) || word.starts_with(":::")
+}
+
+/// What `xargs` replaces by what it reads, if it was told to: `-I X`.
+fn replaced(simple: &Simple) -> Option<&str> {
+    let words = simple.of("xargs")?;
+    let mut words = words.iter();
+    while let Some(word) = words.next() {
+        if word == "-I" || word == "-J" {
+            return words.next().map(String::as_str);
+        }
+        let name = ["-I", "-J", "-i", "--replace="];
+        let name = name.iter().find_map(|option| word.strip_prefix(option));
+        if let Some(name) = name.filter(|name| !name.is_empty()) {
+            return Some(name);
+        }
+    }
+    None
+}
 
 /// What `simple` starts for certain.
 fn started(simple: &Simple) -> Vec<Simple> {
@@ -399,11 +350,16 @@ fn started(simple: &Simple) -> Vec<Simple> {
     };
     let program = program.rsplit('/').next().unwrap_or_default();
     if STARTERS.contains(&program) {
+        let mut simple = simple.clone();
+        if let Some(name) = replaced(&simple).map(str::to_owned) {
+            for word in &mut simple.words {
+                *word = word.replace(&name, PLACE);
+            }
+        }
         // Any word behind it may be the program: options have arguments, and nobody knows all of them.
-        for at in 0..rest.len() {
-            let words = rest.get(at..).unwrap_or_default().to_vec();
-            if !words.first().is_some_and(|w| w.starts_with('-')) {
-                found.push(Simple { words, open: false });
+        for (at, word) in simple.words.iter().enumerate().skip(1) {
+            if !word.starts_with('-') {
+                found.push(simple.tail(at));
             }
         }
     }
@@ -421,42 +377,6 @@ fn started(simple: &Simple) -> Vec<Simple> {
     found
 }
 
-/// Of a command of git, what it is without git's own options, and what it starts because of them.
-fn in_git(simple: &Simple, found: &mut Vec<Simple>) {
-    let Some(words) = simple.of("git").filter(|_| !simple.is_long()) else {
-        return;
-    };
-    let at = verb_of_git(words);
-    let verb = words.get(at).map_or("", String::as_str);
-    let behind = words.get(at + 1..).unwrap_or_default();
-    let as_git = |verb: &[String]| Simple {
-        words: [&[String::from("git")], verb, behind].concat(),
-        open: false,
-    };
-    if at > 0 && !verb.is_empty() {
-        found.push(as_git(&[verb.to_owned()]));
-    }
-    // Any of the settings that name a command.
-    for (_, value) in words.iter().filter_map(|word| word.split_once('=')) {
-        found.extend(read(value.trim_start_matches('!')).all);
-    }
-    // An alias, for this once or for good, is one of git's verbs unless it begins with `!`.
-    let given = words.iter().take(at);
-    let given = given.filter_map(|word| Some(word.split_once('=').filter(|_| is_alias(word))?.1));
-    let named = behind.iter().skip_while(|word| !is_alias(word)).skip(1);
-    let kept = named.filter(|_| verb == "config").map(String::as_str);
-    for value in given.chain(kept) {
-        found.extend(read(value.trim_start_matches('!')).all);
-        let read = read(value).all;
-        found.extend(read.iter().map(|simple| as_git(&simple.words)));
-    }
-}
-
-fn is_alias(word: &str) -> bool {
-    let start = word.get(..6);
-    start.is_some_and(|start| start.eq_ignore_ascii_case("alias."))
-}
-
 /// What `env` or `export` may set so that git has other verbs, aliases of a file among them.
 const GIT_READS: &[&str] = &["GIT_", "HOME=", "XDG_CONFIG_HOME="];
 
@@ -472,7 +392,12 @@ fn is_hidden(simple: &Simple) -> bool {
     let Some(words) = simple.of("git") else {
         return runs_script(simple);
     };
-    let own = words.iter().take(verb_of_git(words));
+    // What is none of git's own verbs is an alias, and stands for any command.
+    let at = verb_of_git(words);
+    if words.get(at).is_some_and(|verb| !knows_verb(verb)) {
+        return true;
+    }
+    let own = words.iter().take(at);
     let elsewhere = ["include", "--config-env", "--exec-path="];
     own.map(|word| word.to_lowercase())
         .any(|word| elsewhere.iter().any(|start| word.starts_with(start)))
@@ -484,6 +409,10 @@ fn runs_script(simple: &Simple) -> bool {
         return false;
     };
     let program = program.rsplit('/').next().unwrap_or_default();
+    if matches!(program, "command" | "builtin") {
+        let run = rest.iter().find(|word| !word.starts_with('-'));
+        return run.is_some_and(|run| run == "." || run == "source");
+    }
     if !SHELLS.contains(&program) {
         let ending = program.rsplit_once('.').map(|(_, ending)| ending);
         return ending.is_some_and(|ending| SHELLS.contains(&ending));
@@ -497,8 +426,10 @@ fn runs_script(simple: &Simple) -> bool {
                     return false;
                 }
             }
-            Some("c") => return false,
-            Some(short) if short.contains('c') && word.starts_with('-') => return false,
+            // A text that is given with it; not one that is told by what is found or read.
+            Some(short) if short.contains('c') && word.starts_with('-') => {
+                return words.next().is_none_or(|text| text.contains(PLACE));
+            }
             Some("o" | "O") => drop(words.next()),
             Some(_) => {}
             None => return true,
@@ -511,17 +442,23 @@ fn runs_script(simple: &Simple) -> bool {
 fn suspects(simple: &Simple) -> Vec<Simple> {
     let text = simple.text();
     let is_name = |c: char| c.is_alphanumeric() || "_-.".contains(c);
+    let globs = simple.words.iter().enumerate();
+    let globs = globs.filter(|(at, _)| simple.is_glob(*at));
+    let globs: HashSet<&str> = globs.map(|(_, word)| word.as_str()).collect();
     let mut before = ' ';
     let mut found = Vec::new();
     for (at, c) in text.char_indices() {
         if at > 0 && is_name(c) && !is_name(before) && found.len() < SUSPECTS {
             let rest = text.get(at..).unwrap_or_default();
-            let words = rest
-                .split_whitespace()
-                .take(WORDS)
-                .map(|word| word.trim_matches(|c| "'\"`();{}".contains(c)).to_owned());
+            let words = rest.split_whitespace().take(WORDS);
+            let words = words.map(|word| word.trim_matches(|c| "'\"`();{}".contains(c)));
+            let words: Vec<&str> = words.collect();
             found.push(Simple {
-                words: words.collect(),
+                globs: match globs.is_empty() {
+                    true => Vec::new(),
+                    false => words.iter().map(|word| globs.contains(word)).collect(),
+                },
+                words: words.into_iter().map(str::to_owned).collect(),
                 open: false,
             });
         }

@@ -227,6 +227,30 @@ pub fn nearest(folder: &Path) -> Option<PathBuf> {
     }
 }
 
+/// The names that git's settings there give to commands (`alias.co`), and what each stands for; the last of a name counts.
+/// `None`: they cannot be told.
+pub fn aliases(folder: &Path) -> Option<Vec<(String, String)>> {
+    let config = match found(folder) {
+        None => git2::Config::open_default(),
+        Some(Found::Opened(repository)) => repository.config(),
+        Some(Found::Closed(..)) => return None,
+    };
+    let config = config.ok()?.snapshot().ok()?;
+    let mut entries = config.entries(Some("^alias\\.")).ok()?;
+    let mut all = Vec::new();
+    while let Some(entry) = entries.next() {
+        let entry = entry.ok()?;
+        let name = String::from_utf8_lossy(entry.name_bytes()).into_owned();
+        let value = String::from_utf8_lossy(entry.value_bytes()).into_owned();
+        if let Some(name) = name.strip_prefix("alias.") {
+            // The newest git has names of any letters, as sections.
+            let name = name.strip_suffix(".command").unwrap_or(name);
+            all.push((name.to_owned(), value));
+        }
+    }
+    Some(all)
+}
+
 /// Why libgit2 does not open the repository at or above `folder`, where there is one, or its history is not read.
 pub fn obstacle(folder: &Path) -> Option<String> {
     match found(folder)? {

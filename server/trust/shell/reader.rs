@@ -330,7 +330,9 @@ impl Reader {
             return;
         }
         let simple = &mut line.simple;
-        match std::mem::take(&mut line.target) {
+        let pattern = word.pattern && word.text.contains(['*', '?', '[', '{']);
+        let target = std::mem::take(&mut line.target);
+        match target {
             Target::No => {}
             Target::File => {
                 simple.open |= word.open || word.text != "/dev/null";
@@ -361,14 +363,15 @@ impl Reader {
             simple.open = true;
             return;
         }
-        let pattern = word.pattern && word.text != "[";
-        if first && (pattern || CHANGERS.contains(&word.text.as_str())) {
+        let patterned = word.pattern && word.text != "[";
+        if first && (patterned || CHANGERS.contains(&word.text.as_str())) {
             self.found.unsure = true;
         }
         if first && (word.open || word.text.contains(char::is_whitespace)) {
             self.found.unsure = true;
         }
         simple.open |= word.open;
+        simple.globs.push(pattern);
         simple.words.push(word.text);
     }
 
@@ -388,6 +391,7 @@ impl Reader {
             before.extend(simple.words.iter().cloned());
             self.found.all.push(Simple {
                 words: before,
+                globs: Vec::new(),
                 open: true,
             });
         }

@@ -1,3 +1,5 @@
+use std::path::Path;
+
 use super::*;
 use proptest::prelude::*;
 
@@ -74,6 +76,60 @@ fn attack_06_options_of_git_before_its_verb_are_passed_over() {
     let root = Path::new("/work");
     assert!(destroys("git -c alias.x='push --force' x", root).is_some());
     assert!(destroys("git --attr-source HEAD reset --hard", root).is_some());
+}
+
+#[test]
+fn attack_06_what_is_forbidden_is_known_by_the_names_and_patterns_that_stand_for_it() {
+    for command in [
+        "/usr/lib/git-core/git-push r main",
+        "git-push r main",
+        "env git-push r",
+    ] {
+        assert_eq!(no_push(command), Action::Deny, "{command:?}");
+    }
+    for command in [
+        "echo push r main | xargs git",
+        "echo push | xargs -n 3 git -C .",
+        "echo push | xargs -I% git %",
+        "echo push | xargs -I % git -C . % r",
+        "echo git push | xargs env",
+        "echo git push | xargs -I% sh -c %",
+        "echo git push | xargs -0 sh -c",
+        "find push -exec git {} r main ;",
+        "find push -exec git '{}' +",
+        "parallel git ::: push",
+        "touch push; git p?sh r main",
+        "git pus[h] r",
+        "git * r main",
+        "git {push,r} main",
+        "env git p?sh r",
+        "sh -c 'git p?sh r'",
+        "/usr/bin/git p*",
+        "git p r main",
+        "git -C . p r main",
+        "command . ./p.sh",
+        "env g?t push",
+        "touch git push; env *",
+    ] {
+        assert_eq!(no_push(command), Action::Ask, "{command:?}");
+    }
+    for command in [
+        "git ls-files | xargs git add",
+        "git ls-files | xargs -I{} git add {}",
+        "find . -name '*.rs' | xargs grep -l 'git p?sh'",
+        "find . -name git",
+        "command -v git",
+        "git add *.rs p?sh",
+        "git log --format='%h [%an] {x}'",
+        "git status; git diff -- src/*",
+        "git",
+        "git --version",
+        "time ls *.rs *",
+        "find . -name '*.c' -exec wc -l {} +",
+        "ls *",
+    ] {
+        assert_eq!(no_push(command), Action::Allow, "{command:?}");
+    }
 }
 
 #[test]
@@ -392,6 +448,123 @@ fn attack_22_what_destroys_is_known() {
 }
 
 #[test]
+fn attack_22_the_root_is_known_by_any_of_its_names() {
+    let root = Path::new("/home/me/work/proj");
+    for command in [
+        "cd ..; rm -rf proj",
+        "cd / && rm -rf home/me/work/proj",
+        "cd /home && rm -rf me/work",
+        "cd; rm -rf work/proj/",
+        "(cd sub; rm -rf ../../proj)",
+        "cd -- .. && rm -rf -- p*",
+        "cd .. && rm -rf ./pro?",
+        "cd .. && rm -rf {x,proj}",
+        "c\\d ..; rm -rf proj/.",
+        "pushd .. && rm -rf proj/*",
+        "env -C .. rm -rf proj",
+        "env --chdir=.. rm -rf proj",
+        "sh -c 'cd ..; rm -rf proj'",
+        "D=cd; $D ..; rm -rf proj",
+        "rm -rf \"$PWD/../proj\"",
+        "rm -rf src/$X",
+        "rm -rf `pwd`/",
+        "rm -rf ../$(basename x)",
+        "rm -rf ?*",
+        "rm -rf [a-z]*",
+        "rm -rf ./?*/",
+        "rm -rf .[!.]*",
+        "rm -rf {*,.*}",
+        "rm -rf ../pr*",
+        "rm -rf ../[p]roj",
+        "rm -rf ../{a,pro}*",
+        "rm -rf ~/work/proj",
+        "rm -rf .g?t",
+        "rm -rf {}/*",
+        "rm -rf {1..3}",
+        "TMPDIR=..; rm -rf $TMPDIR/proj",
+        "rm -rf $TMPDIR/../proj",
+        "rm -rf $TMPDIR/$X",
+        "echo \u{a0}; git stash drop",
+    ] {
+        assert!(destroys(command, root).is_some(), "{command}");
+    }
+    for command in [
+        "cd sub && rm -rf target",
+        "cd sub && rm -rf ./build ../dist",
+        "rm -rf build/*",
+        "rm -rf src/[a-z]*.o",
+        "rm -rf *.o",
+        "rm -rf proj",
+        "rm -rf {build,dist}",
+        "rm -rf build/{a,b}/*",
+        "rm -rf ~/.cache/thing",
+        "rm -rf ${TMPDIR}/x $TMPDIR/y/*",
+        "rm -rf .gitx a.git",
+        "cd sub && make",
+        "rm *.o",
+        "rm -f \"$x\"",
+    ] {
+        assert_eq!(destroys(command, root), None, "{command}");
+    }
+}
+
+#[test]
+fn attack_22_what_git_is_told_by_settings_patterns_and_aliases_destroys_too() {
+    let folder = tempfile::tempdir().unwrap();
+    let root = folder.path();
+    std::fs::create_dir_all(root.join(".git/refs")).unwrap();
+    std::fs::create_dir_all(root.join(".git/objects")).unwrap();
+    std::fs::write(root.join(".git/HEAD"), "ref: refs/heads/main\n").unwrap();
+    let settings = "[alias]\n\tco = checkout\n\twipe = reset --hard\n\tst = status -s\n\tsh = !git stash drop\n\tagain = wipe\n\tfine = !echo\n\tround = round\n";
+    std::fs::write(root.join(".git/config"), settings).unwrap();
+    for command in [
+        "git -c clean.requireForce=false clean -dxq",
+        "git clean -dx",
+        "git clean -d -e -n",
+        "git clean -denode_modules",
+        "git clean -- -n",
+        "touch -- --hard; git reset --h*",
+        "git reset ?-hard",
+        "git stash dr?p",
+        "git st?sh drop",
+        "git $V drop",
+        "git co .",
+        "git CO -- x",
+        "git wipe",
+        "git -C . wipe",
+        "git sh",
+        "git again HEAD",
+        "git round",
+        "sh -c 'git wipe'",
+        "cd sub && git other",
+        "git branch -f main x",
+        "/usr/lib/git-core/git-reset --hard",
+    ] {
+        assert!(destroys(command, root).is_some(), "{command}");
+    }
+    for command in [
+        "git clean -n",
+        "git clean -dxn",
+        "git clean --dry-run -x",
+        "git st",
+        "git fine",
+        "git co main",
+        "git other",
+        "git lfs pull",
+        "cd sub && git status && git commit -m 'git is good'",
+        "git branch --list feat/*",
+        "git add *.rs",
+        "git diff -- *.rs",
+        "git stash list",
+        "git checkout -b x",
+        "git log --grep '[a-z]*'",
+        "git status",
+    ] {
+        assert_eq!(destroys(command, root), None, "{command}");
+    }
+}
+
+#[test]
 fn attack_22_a_checkout_of_a_file_that_is_there_destroys() {
     let root = tempfile::tempdir().unwrap();
     std::fs::create_dir(root.path().join("sub")).unwrap();
@@ -445,6 +618,8 @@ fn attack_06_a_command_that_is_too_long_to_be_looked_through_is_asked_about() {
             let _ = destroys(&all, root);
         }
     }
+    let braces = "rm -rf {a,b}{a,b}{a,b}{a,b}{a,b}{a,b}c ".repeat(330);
+    assert_eq!(destroys(&braces, root), None);
     let many = "env a b c d;".repeat(10_000);
     assert_ne!(forbidden(&many), Action::Allow);
     assert_eq!(destroys(&many, root), None);

@@ -185,14 +185,14 @@ impl Wish<'_> {
         let outside = place
             .is_none()
             .then_some("It runs outside of the workspace.");
-        let destroys = trust::destroys(&command, cx.tree.root());
-        let why = [outside, destroys].into_iter().flatten();
         let more = self.more(input, &command, &[key, place_key]);
         // Rules, grants and questions are about the folder as well.
         let about = match place.as_deref() {
             Some(".") => command.clone(),
             place => format!("cd {} && {command}", word(place.unwrap_or(folder))),
         };
+        let destroys = trust::destroys(&about, cx.tree.root());
+        let why = [outside, destroys].into_iter().flatten();
         let mut deed = Deed::new("bash", Risk::Run, about);
         deed.always = why
             .map(str::to_owned)

@@ -87,6 +87,29 @@ fn attack_06_what_the_author_forbids_is_run_in_no_dress() {
     assert!(!refused && said == "here\nfine\n", "{said}");
 }
 
+/// `bash` called as an agent calls it, with nobody there to ask: whether it ran, and what was said.
+fn bash(ground: &Ground, command: &str) -> (bool, String) {
+    let input = json!({ "command": command }).to_string();
+    let output = ground.run(&["tools", "call", "bash", &input]);
+    (output.status.success(), all(&output))
+}
+
+#[track_caller]
+fn asks_or_refuses(ground: &Ground, command: &str) {
+    let (ran, said) = bash(ground, command);
+    let words = ["not allowed", "nobody could be asked"];
+    assert!(
+        !ran && words.iter().any(|words| said.contains(words)),
+        "{command:?}: {said}"
+    );
+}
+
+#[track_caller]
+fn runs(ground: &Ground, command: &str) {
+    let (ran, said) = bash(ground, command);
+    assert!(ran, "{command:?}: {said}");
+}
+
 /// A rule for one command, and what would run another one with it: `x` is there afterwards where that did. `sh` is dash
 /// on some systems and bash on others.
 #[test]
@@ -97,11 +120,6 @@ fn attack_06_an_allowed_command_brings_no_other_along() {
         "[permissions]\nrules = [{ tool = \"bash\", pattern = \"echo*\", action = \"allow\" }]\n",
     );
     ground.trust();
-    let call = |command: &str| {
-        let input = json!({ "command": command }).to_string();
-        let output = ground.run(&["tools", "call", "bash", &input]);
-        (output.status.success(), all(&output))
-    };
     for command in [
         "echo ok &>/dev/null touch x",
         "echo ok &>>/dev/null touch x",
@@ -116,15 +134,90 @@ fn attack_06_an_allowed_command_brings_no_other_along() {
         "coproc echo { touch x; }",
         "echo ok >&2x",
     ] {
-        let (ran, said) = call(command);
-        assert!(!ran && said.contains("nobody"), "{command:?}: {said}");
+        asks_or_refuses(&ground, command);
         assert!(!w.path("x").exists() && !w.path("2x").exists());
     }
     for command in [
         "echo a \\\n b 2>&1 | echo c && echo 'd' >/dev/null",
         "echo a",
     ] {
-        let (ran, said) = call(command);
-        assert!(ran, "{command:?}: {said}");
+        runs(&ground, command);
+    }
+}
+
+#[test]
+fn attack_06_a_forbidden_command_of_gits_is_run_by_none_of_its_names() {
+    let ground = Ground::new(Vec::new());
+    let w = &ground.workspace;
+    w.configure(
+        "[permissions]\nrules = [{ tool = \"bash\", action = \"allow\" }, { tool = \"bash\", pattern = \"git tag*\", action = \"deny\" }]\n",
+    );
+    w.git(&["init", "-q"]);
+    w.git(&["commit", "-q", "--allow-empty", "-m", "one"]);
+    w.git(&["config", "alias.t", "tag"]);
+    w.write("tag", "");
+    ground.trust();
+    for command in [
+        "git tag x",
+        "echo tag x | xargs git",
+        "echo tag | xargs -I% git % x",
+        "git t?g x",
+        "git {tag,x}",
+        "\"$(git --exec-path)/git-tag\" x",
+        "/usr/lib/git-core/git-tag x",
+        "git t x",
+        "git -C . t x",
+    ] {
+        asks_or_refuses(&ground, command);
+        assert!(!w.path(".git/refs/tags/x").exists(), "{command:?}");
+    }
+    for command in ["git status", "echo src | xargs git add", "ls *"] {
+        runs(&ground, command);
+    }
+}
+
+#[test]
+fn attack_22_what_destroys_is_asked_about_from_another_folder_and_by_another_name() {
+    let ground = Ground::new(Vec::new());
+    let w = &ground.workspace;
+    w.configure("[permissions]\nrules = [{ tool = \"bash\", action = \"allow\" }]\n");
+    w.git(&["init", "-q"]);
+    w.git(&["add", "."]);
+    w.git(&["commit", "-q", "-m", "one"]);
+    w.git(&["config", "alias.co", "checkout"]);
+    w.git(&["config", "alias.wipe", "reset --hard"]);
+    w.write(FILE, "changed\n");
+    w.write("new.txt", "new\n");
+    ground.trust();
+    let root = w.root().to_owned();
+    let name = root.file_name().and_then(|name| name.to_str());
+    let name = name.expect("a name");
+    let from_top = root
+        .strip_prefix("/")
+        .expect("a path")
+        .display()
+        .to_string();
+    for command in [
+        format!("cd ..; rm -rf {name}").as_str(),
+        format!("cd / && rm -rf {from_top}").as_str(),
+        format!("rm -rf \"$PWD/../{name}\"").as_str(),
+        "rm -rf ?*",
+        "rm -rf [a-z]*",
+        "git -c clean.requireForce=false clean -dxq",
+        "touch -- --hard; git reset --h*",
+        "git co .",
+        "git wipe",
+    ] {
+        asks_or_refuses(&ground, command);
+        assert_eq!(w.read(FILE), "changed\n", "{command:?}");
+        assert!(w.path("new.txt").exists(), "{command:?}");
+    }
+    for command in [
+        "mkdir -p sub/target && cd sub && rm -rf target",
+        "rm -rf $TMPDIR/x",
+        "git clean -n",
+        "git checkout -q -b other",
+    ] {
+        runs(&ground, command);
     }
 }
