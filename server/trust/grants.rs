@@ -8,7 +8,8 @@ use std::path::{Path, PathBuf};
 use sha2::{Digest, Sha256};
 
 use super::kept::Kept;
-use super::{Risk, decide, name};
+use super::pattern::{braces, is_pattern, matches};
+use super::{Risk, decide, name, shell};
 use crate::config::{Action, Rule, Settings};
 use crate::os;
 use crate::text::hex;
@@ -125,7 +126,7 @@ impl Grant {
             Wanted::Everywhere => None,
             Wanted::Here | Wanted::Pattern => Some(name(call.root)?),
         };
-        let content = content(call.risk, &argument, call.root).ok()?;
+        let content = content(call.risk, &argument, pattern, call.root).ok()?;
         let mut hash = Sha256::new();
         let place = folder.as_deref().unwrap_or("*");
         for part in [call.tool, place, if pattern { "p" } else { "e" }, &argument] {
@@ -153,7 +154,8 @@ impl Grant {
         };
         fits && self.tool == call.tool
             && (self.folder.is_none() || self.folder == name(call.root))
-            && content(call.risk, &self.argument, call.root).is_ok_and(|now| now == self.content)
+            && content(call.risk, &self.argument, self.pattern, call.root)
+                .is_ok_and(|now| now == self.content)
     }
 }
 
@@ -240,39 +242,34 @@ const MOST: u64 = 16 << 20;
 /// Folders that a command may change to.
 const FOLDERS: usize = 50;
 
-/// Of the files of the workspace that a command names, each word for itself, also from where a `cd` in it leads. An
-/// error: they cannot be told.
-fn content(risk: Risk, argument: &str, root: &Path) -> Result<Option<String>, ()> {
+/// Names in folders that a pattern is held against.
+const NAMES: usize = 10_000;
+
+/// Of the files of the workspace that a command names, each word for itself, also from where a `cd` in it leads, and
+/// those that a pattern of the shell's means. An error: they cannot be told. `pattern`: the star at the argument's end is
+/// the grant's own.
+fn content(risk: Risk, argument: &str, pattern: bool, root: &Path) -> Result<Option<String>, ()> {
     if risk != Risk::Run {
         return Ok(None);
     }
+    let argument = match pattern {
+        true => argument.strip_suffix('*').unwrap_or(argument),
+        false => argument,
+    };
     let root = os::canonical(root).map_err(|_| ())?;
-    let words = argument.split(|c: char| c.is_whitespace() || "'\"`;|&()<>{}$=".contains(c));
-    let words = words
-        .map(|word| word.trim_end_matches('*'))
-        .filter(|word| !word.is_empty());
-    let mut folders = vec![root.clone()];
-    let mut files = BTreeSet::new();
-    let mut changes = false;
-    for word in words {
-        let found: Vec<PathBuf> = folders
-            .iter()
-            .filter_map(|folder| os::canonical(&folder.join(word)).ok())
-            .filter(|path| path.starts_with(&root))
-            .collect();
-        for path in found {
-            if path.is_file() {
-                files.insert(path);
-            } else if changes && !folders.contains(&path) {
-                folders.push(path);
-            }
-        }
-        if folders.len() > FOLDERS {
-            return Err(());
-        }
-        // Behind its options.
-        changes = matches!(word, "cd" | "pushd") || changes && word.starts_with('-');
-    }
+    // Also what stands in texts that some program runs.
+    let inside = argument.split(|c: char| c.is_whitespace() || "'\"`;|&()<>{}$=".contains(c));
+    let inside = inside.filter(|word| !word.is_empty());
+    let inside = inside.map(|word| (word.to_owned(), false));
+    let mut named = Named {
+        root: &root,
+        folders: vec![root.clone()],
+        files: BTreeSet::new(),
+        names: NAMES,
+    };
+    named.add(inside)?;
+    named.add(shell::named(argument)?.into_iter())?;
+    let files = named.files;
     if files.is_empty() {
         return Ok(None);
     }
@@ -292,6 +289,85 @@ fn content(risk: Risk, argument: &str, root: &Path) -> Result<Option<String>, ()
         hash.update(&bytes);
     }
     Ok(Some(hex(&hash.finalize())))
+}
+
+/// What a command names in the workspace.
+struct Named<'a> {
+    root: &'a Path,
+    /// Where it may be when it does.
+    folders: Vec<PathBuf>,
+    files: BTreeSet<PathBuf>,
+    /// So many may still be looked at.
+    names: usize,
+}
+
+impl Named<'_> {
+    /// Words in their order, and whether each is a pattern.
+    fn add(&mut self, words: impl Iterator<Item = (String, bool)>) -> Result<(), ()> {
+        let mut changes = false;
+        for (word, is_glob) in words {
+            let meant = match is_glob {
+                true => braces(&word).ok_or(())?,
+                false => vec![word.clone()],
+            };
+            for meant in meant {
+                for folder in self.folders.clone() {
+                    let found = match is_glob && is_pattern(&meant) {
+                        true => self.meant_by(&folder, &meant)?,
+                        false => vec![folder.join(&meant)],
+                    };
+                    self.take(found, changes);
+                }
+            }
+            if self.folders.len() > FOLDERS {
+                return Err(());
+            }
+            // Behind its options.
+            changes = matches!(word.as_str(), "cd" | "pushd") || changes && word.starts_with('-');
+        }
+        Ok(())
+    }
+
+    fn take(&mut self, found: Vec<PathBuf>, changes: bool) {
+        let found = found.iter().filter_map(|path| os::canonical(path).ok());
+        for path in found.filter(|path| path.starts_with(self.root)) {
+            if path.is_file() {
+                self.files.insert(path);
+            } else if changes && !self.folders.contains(&path) {
+                self.folders.push(path);
+            }
+        }
+    }
+
+    /// The paths that a shell in `folder` would put in the place of a pattern.
+    fn meant_by(&mut self, folder: &Path, pattern: &str) -> Result<Vec<PathBuf>, ()> {
+        let mut found = vec![match pattern.starts_with('/') {
+            true => PathBuf::from("/"),
+            false => folder.to_owned(),
+        }];
+        for part in pattern.split('/').filter(|part| !part.is_empty()) {
+            if !is_pattern(part) {
+                found.iter_mut().for_each(|path| path.push(part));
+                continue;
+            }
+            let mut next = Vec::new();
+            for path in &found {
+                // Of what lies elsewhere nothing is bound.
+                let there = os::canonical(path).ok();
+                let there = there.filter(|p| p.starts_with(self.root) || self.root.starts_with(p));
+                let names = there.and_then(|folder| std::fs::read_dir(folder).ok());
+                for entry in names.into_iter().flatten() {
+                    let name = entry.map_err(|_| ())?.file_name();
+                    self.names = self.names.checked_sub(1).ok_or(())?;
+                    if matches(part, &name.to_string_lossy()) {
+                        next.push(path.join(name));
+                    }
+                }
+            }
+            found = next;
+        }
+        Ok(found)
+    }
 }
 
 #[cfg(test)]
@@ -367,6 +443,66 @@ mod tests {
             assert!(grants.allow(&ours), "{argument}");
             std::fs::write(root.join(script), "echo evil").unwrap();
             assert!(!grants.allow(&ours), "{argument}");
+        }
+    }
+
+    #[test]
+    fn attack_21_a_grant_falls_also_when_a_pattern_or_quotes_name_what_is_run() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path().join("a");
+        std::fs::create_dir_all(root.join("sub")).unwrap();
+        let grants = Grants::open(&folder.path().join("data"));
+        for (argument, script) in [
+            ("sh ./x.s?", "x.sh"),
+            ("cd sub;cd ..;sh x*", "x.sh"),
+            ("cd s*; sh y.sh", "sub/y.sh"),
+            ("sh ./*/y.[s]h", "sub/y.sh"),
+            ("bash -c 'sh x.*'", "x.sh"),
+            ("bash -c 'bash x.{sh,py}'", "x.py"),
+            ("sh ./x''.sh", "x.sh"),
+            ("sh ./x\\.s\"h\" -v", "x.sh"),
+            ("sh < x''.sh", "x.sh"),
+        ] {
+            std::fs::write(root.join(script), "echo good").unwrap();
+            let ours = call("bash", Risk::Run, argument, &root);
+            grants.keep(&ours, Wanted::Here).unwrap();
+            assert!(grants.allow(&ours), "{argument}");
+            std::fs::write(root.join(script), "echo evil").unwrap();
+            assert!(!grants.allow(&ours), "{argument}");
+        }
+        // Another file that the pattern means is another thing to run.
+        let ours = call("bash", Risk::Run, "sh x*", &root);
+        grants.keep(&ours, Wanted::Here).unwrap();
+        std::fs::write(root.join("x.a"), "echo evil").unwrap();
+        assert!(!grants.allow(&ours));
+    }
+
+    #[test]
+    fn attack_21_no_grant_is_kept_for_what_a_command_finds_and_runs() {
+        let folder = tempfile::tempdir().unwrap();
+        let grants = Grants::open(&folder.path().join("data"));
+        let keep = |argument| {
+            let ours = call("bash", Risk::Run, argument, folder.path());
+            grants.keep(&ours, Wanted::Here).is_ok() && grants.allow(&ours)
+        };
+        for argument in [
+            "find . -name 'x.*' -exec sh {} ;",
+            "find . -type f -exec {} +",
+            "find . -name '*.py' -execdir python3 {} ';'",
+            "sh -c 'find . -exec bash {} +'",
+            "ls | xargs -n1 sh",
+            "ls | xargs -I% ./%",
+        ] {
+            assert!(!keep(argument), "{argument}");
+        }
+        for argument in [
+            "find . -name '*.rs' -exec wc -l {} +",
+            "git ls-files | xargs wc -l",
+            "ls *.rs",
+            "grep -rn 'a.*b' --include='*.rs' .",
+            "echo it\u{a0}is",
+        ] {
+            assert!(keep(argument), "{argument}");
         }
     }
 

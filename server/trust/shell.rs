@@ -105,6 +105,12 @@ impl Simple {
         self.words.len() > WORDS
     }
 
+    /// Some of its words may be texts that are run.
+    fn reads_text(&self) -> bool {
+        let program = self.words.first().and_then(|word| word.rsplit('/').next());
+        program.is_some_and(|name| READERS.contains(&name) || STARTERS.contains(&name))
+    }
+
     /// What stands behind the program, if that is `name`.
     fn of(&self, name: &str) -> Option<&[String]> {
         let (first, rest) = self.words.split_first()?;
@@ -125,6 +131,8 @@ impl Simple {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Commands {
     all: Vec<Simple>,
+    /// Where redirections go, and whether that is a pattern.
+    targets: Vec<(String, bool)>,
     /// Something in it gives names another meaning, or becomes a command only when it runs.
     unsure: bool,
     /// It is no shell's text, or was made to be read wrongly.
@@ -269,6 +277,67 @@ const READERS: &[&str] = &[
 
 /// Those of them that run a file which they are given.
 const SHELLS: &[&str] = &["sh", "bash", "dash", "zsh", "ksh", "mksh", "ash", "fish"];
+
+/// What a command may name: its words without quotes, with those of what it starts, and whether each is a pattern of the
+/// shell's. An error: it finds what it runs itself.
+pub(super) fn named(command: &str) -> Result<Vec<(String, bool)>, ()> {
+    if command.len() > LONGEST {
+        return Err(());
+    }
+    let commands = read(command);
+    let mut found = commands.targets.clone();
+    if commands.unreadable {
+        let words = command.split_whitespace();
+        found.extend(words.map(|word| (word.to_owned(), true)));
+    }
+    for simple in &commands.all {
+        let started = match commands.is_long() {
+            true => Vec::new(),
+            false => started(simple),
+        };
+        for simple in std::iter::once(simple).chain(&started) {
+            if runs_found(simple) {
+                return Err(());
+            }
+        }
+        let of_simple = |simple: &Simple| {
+            let words = simple.words.iter().enumerate();
+            let words = words.map(|(at, word)| (word.clone(), simple.is_glob(at)));
+            words.collect::<Vec<_>>()
+        };
+        found.extend(of_simple(simple));
+        // What a starter starts are its own words again, but for texts.
+        let texts = simple.words.iter().filter(|_| simple.reads_text());
+        let texts = texts.filter(|word| word.contains(char::is_whitespace));
+        found.extend(
+            texts
+                .flat_map(|text| read(text).all)
+                .flat_map(|simple| of_simple(&simple)),
+        );
+    }
+    Ok(found)
+}
+
+/// Programs that run the file which they are given.
+const RUNNERS: &[&str] = &[
+    "python", "python2", "python3", "perl", "ruby", "node", "deno", "bun", "php", "lua", "make",
+    "awk", "gawk", "tclsh", "Rscript", ".", "source",
+];
+
+/// Whether `find` or `xargs` runs what it finds or reads.
+fn runs_found(simple: &Simple) -> bool {
+    let program = |word: &String| {
+        let name = word.rsplit('/').next().unwrap_or_default();
+        let all = [SHELLS, READERS, STARTERS, RUNNERS].concat();
+        all.contains(&name) || word.contains(PLACE)
+    };
+    let runs = |word: &String| matches!(word.as_str(), "-exec" | "-execdir" | "-ok" | "-okdir");
+    if let Some(words) = simple.of("find") {
+        let mut pairs = words.iter().zip(words.iter().skip(1));
+        return pairs.any(|(before, word)| runs(before) && program(word));
+    }
+    adds_hidden(simple) || added_to(simple).is_some_and(program)
+}
 
 /// Where `find` and `xargs` put what they found.
 const PLACE: &str = "{}";

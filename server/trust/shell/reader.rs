@@ -321,6 +321,7 @@ impl Reader {
         self.found.unsure |= reader.found.unsure;
         self.found.unreadable |= reader.found.unreadable;
         self.found.all.extend(reader.found.all);
+        self.found.targets.extend(reader.found.targets);
         Some(())
     }
 
@@ -332,6 +333,9 @@ impl Reader {
         let simple = &mut line.simple;
         let pattern = word.pattern && word.text.contains(['*', '?', '[', '{']);
         let target = std::mem::take(&mut line.target);
+        if target != Target::No {
+            self.found.targets.push((word.text.clone(), pattern));
+        }
         match target {
             Target::No => {}
             Target::File => {

@@ -140,6 +140,39 @@ fn attack_21_a_grant_is_bound_to_tool_argument_and_folder_and_can_be_taken_back(
 }
 
 #[test]
+fn attack_21_a_grant_falls_when_a_script_that_a_pattern_names_has_changed() {
+    let run = || tool("bash", json!({"command": "sh ./x.s?"}));
+    let script = ["One.", "Two.", "Three."];
+    let script = script.map(|said| [run(), Step::text(said)]);
+    let ground = Ground::new(script.into_iter().flatten().collect());
+    let w = &ground.workspace;
+    w.configure(ASK);
+    w.write("x.sh", "echo >> ran\n");
+    for file in ["src/b.rs", "src/c.rs"] {
+        w.write(file, CODE);
+    }
+    let mut editor = ground.editor(true);
+    editor.state().choices = vec![String::from("Allow in this workspace")];
+    // The last is asked about again, and nobody answers.
+    for (file, said, questions, ran) in [
+        (FILE, "One.", 1, 1),
+        ("src/b.rs", "Two.", 1, 2),
+        ("src/c.rs", "Three.", 2, 2),
+    ] {
+        if questions == 2 {
+            w.write("x.sh", "echo >> ran; echo >> ran\n");
+        }
+        type_thread(&editor, file, "go?");
+        editor
+            .take_action(file, 0, "Reply as agent")
+            .expect("starts");
+        editor.wait_text(file, |text| text.contains(&format!("AGENT: {said}")));
+        assert_eq!(asked(&editor).len(), questions, "{said}");
+        assert_eq!(w.read("ran").lines().count(), ran, "{said}");
+    }
+}
+
+#[test]
 fn attack_21_grants_of_a_repository_count_for_nothing() {
     let ground = Ground::new(vec![write("docs/a.md"), Step::text("No.")]);
     ground.workspace.configure(ASK);
