@@ -1,10 +1,14 @@
 //! Vim with vim-lsp and with coc.nvim, in a terminal (tmux), by the settings that docs/editors/vim.md gives. No registry
 //! has them as they run: `POSTIL_VIM_LSP` is the folder of the one, `POSTIL_COC` that of the other, built.
 
+use std::ffi::OsStr;
 use std::path::PathBuf;
+
+use serde_json::json;
 
 use crate::harness::Workspace;
 use crate::helix::Terminal;
+use crate::model::{Model, Step, call};
 use crate::peers;
 
 /// The page's block of this language, of its part on this plugin.
@@ -159,4 +163,66 @@ fn a_thread_keeps_its_sign_and_is_answered_in_vim_with_vim_lsp() {
     terminal.wait("the thread as it was", asked);
     terminal.text(":qa!");
     terminal.key("Enter");
+}
+
+/// Vim tells its plugins of a change in the current buffer alone, and not in Insert mode.
+#[test]
+fn an_edit_in_insert_mode_and_one_in_a_buffer_without_a_window_are_known_in_vim_with_vim_lsp() {
+    let Some(plugin) = peers::pointed_to("POSTIL_VIM_LSP") else {
+        return;
+    };
+    if !peers::have(&["tmux"]) || !peers::on_path("vim") {
+        return;
+    }
+    let workspace = Workspace::new();
+    workspace.write("a.py", "A = 1\n");
+    workspace.write("b.py", "B = 1\n");
+    workspace.git(&["init", "-q"]);
+    let trust = workspace.postil().args(["trust", "--yes"]).output();
+    assert!(trust.expect("it runs").status.success());
+    let patch = "--- a/a.py\n+++ b/a.py\n@@ -2,1 +2,1 @@\n-A = 1\n+A = 2\n--- a/b.py\n+++ b/b.py\n@@ -1,1 +1,1 @@\n-B = 1\n+B = 2\n";
+    let model = Model::start(vec![
+        Step::calls(vec![call("p", "patch_apply", json!({"patch": patch}))]).held(),
+        Step::text("Both are 2."),
+    ]);
+    let mut env = model.env();
+    let named = "anthropic/claude-sonnet-4-5".to_owned();
+    env.push((String::from("POSTIL_MODEL"), named));
+    let env = env.iter();
+    let env: Vec<(&str, &OsStr)> = env
+        .map(|(name, value)| (name.as_str(), OsStr::new(value)))
+        .collect();
+    let vimrc = format!(
+        "set nocompatible hidden encoding=utf-8 rtp^={plugin}\n{}",
+        block("vim-lsp", "vim")
+    );
+    let vimrc = workspace.write("../vimrc", vimrc);
+    let run = format!("vim -u {} a.py b.py", vimrc.display());
+    let terminal = Terminal::open(&workspace, &env, &run);
+    let typed = |keys: &str| {
+        terminal.text(keys);
+        terminal.key("Enter");
+    };
+    typed(":next");
+    terminal.wait("the second file", |s| s.contains("B = 1"));
+    typed(":previous");
+    terminal.wait("the first file", |s| s.contains("A = 1"));
+    terminal.text("O# AUTHOR: make both 2");
+    terminal.key("Escape");
+    terminal.wait("the sign of the thread", |s| s.starts_with("I># AUTHOR:"));
+    typed(":LspCodeAction");
+    terminal.wait("the menu", |s| s.contains("[postil] Reply as agent"));
+    terminal.key("Enter");
+    model.wait_for_requests(1);
+    terminal.text("Go");
+    terminal.wait("Insert mode", |s| s.contains("-- INSERT --"));
+    model.release();
+    model.wait_for_requests(2);
+    let told = model.requests()[1].results();
+    assert!(!told[0].2, "{told:?}");
+    terminal.wait("the answer", |s| {
+        s.contains("# AGENT: Both are 2.") && s.contains("A = 2")
+    });
+    terminal.key("Escape");
+    typed(":qa!");
 }
