@@ -176,6 +176,42 @@ fn an_edit_outside_of_what_is_shown_of_a_narrowed_buffer_is_made_in_emacs() {
     });
 }
 
+/// The call that makes an edit of `notes.py`, and the file.
+fn edit() -> (&'static str, Value) {
+    let file = "def load(path):\n    return path\n";
+    let edit =
+        json!({"path": "notes.py", "old_string": "return path", "new_string": "return str(path)"});
+    (file, call("e", "file_edit", edit))
+}
+
+#[test]
+fn what_is_typed_before_and_after_an_edit_of_a_turn_is_undone_apart_from_it_in_emacs() {
+    if !peers::have(&["emacs", "tmux"]) {
+        return;
+    }
+    let (file, edit) = edit();
+    let bench = Bench::with(&init(), file, "do it", edit);
+    let terminal = &bench.terminal;
+    terminal.text("before");
+    bench.model.release();
+    let answered = |s: &str| s.contains("# AGENT: It is as it is.");
+    terminal.wait("the answer", answered);
+    terminal.text("after");
+    terminal.wait("what is typed", |s| s.contains("beforeafter"));
+    let edited = |s: &str| s.contains("return str(path)");
+    let typed = |s: &str| s.contains("before");
+    terminal.key("C-/");
+    terminal.wait("without what was typed last", |s| {
+        !s.contains("after") && answered(s) && edited(s) && typed(s)
+    });
+    terminal.key("C-/");
+    terminal.wait("without the answer", |s| {
+        !answered(s) && edited(s) && typed(s)
+    });
+    terminal.key("C-/");
+    terminal.wait("without the edit", |s| !edited(s) && typed(s));
+}
+
 #[test]
 fn a_question_that_is_left_by_c_g_in_emacs_is_answered_at_its_thread() {
     if !peers::have(&["emacs", "tmux"]) {
