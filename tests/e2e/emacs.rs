@@ -213,6 +213,28 @@ fn what_is_typed_before_and_after_an_edit_of_a_turn_is_undone_apart_from_it_in_e
 }
 
 #[test]
+fn an_edit_of_a_read_only_buffer_is_refused_with_its_reason_in_emacs() {
+    if !peers::have(&["emacs", "tmux"]) {
+        return;
+    }
+    let (file, edit) = edit();
+    let bench = Bench::with(&init(), file, "do it", edit);
+    run(&bench.terminal, "read-only-mode");
+    let is_read_only = |s: &str| s.contains("Read-Only mode enabled");
+    bench.terminal.wait("that it is", is_read_only);
+    bench.model.release();
+    bench.model.wait_for_requests(2);
+    let told = bench.model.requests()[1].results();
+    assert!(
+        told[0].2
+            && told[0]
+                .1
+                .contains("Buffer is read-only: #<buffer notes.py>"),
+        "{told:?}"
+    );
+}
+
+#[test]
 fn a_question_that_is_left_by_c_g_in_emacs_is_answered_at_its_thread() {
     if !peers::have(&["emacs", "tmux"]) {
         return;
