@@ -235,6 +235,38 @@ fn an_edit_of_a_read_only_buffer_is_refused_with_its_reason_in_emacs() {
 }
 
 #[test]
+fn a_second_buffer_of_a_file_changes_it_and_closes_nothing_in_emacs() {
+    if !peers::have(&["emacs", "tmux"]) {
+        return;
+    }
+    let (file, edit) = edit();
+    let bench = Bench::with(&init(), file, "do it", edit);
+    let terminal = &bench.terminal;
+    for key in ["C-x", "4", "c"] {
+        terminal.key(key);
+    }
+    terminal.wait("the second buffer", |s| s.contains("notes.py<2>"));
+    terminal.key("M->");
+    terminal.text("typed = 1");
+    terminal.key("Enter");
+    terminal.wait("the line", |s| s.matches("typed = 1").count() == 2);
+    bench.model.release();
+    bench.model.wait_for_requests(2);
+    let told = bench.model.requests()[1].results();
+    assert!(!told[0].2, "{told:?}");
+    terminal.wait("the answer", |s| {
+        s.contains("    return str(path)") && s.contains("# AGENT: It is as it is.")
+    });
+    for key in ["C-x", "k", "Enter"] {
+        terminal.key(key);
+    }
+    terminal.wait("the file's own buffer", |s| !s.contains("notes.py<2>"));
+    terminal.key("M->");
+    terminal.text("# AUTHOR: is it open?");
+    terminal.wait("both threads", |s| s.contains("Flymake[0 0 2]"));
+}
+
+#[test]
 fn a_question_that_is_left_by_c_g_in_emacs_is_answered_at_its_thread() {
     if !peers::have(&["emacs", "tmux"]) {
         return;
