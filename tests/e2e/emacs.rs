@@ -13,9 +13,14 @@ use crate::peers;
 
 /// The page's own lines for a clean init file: its first block of Lisp.
 fn init() -> String {
+    block(1)
+}
+
+/// The page's blocks of Lisp, from 1 on.
+fn block(nth: usize) -> String {
     let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/editors/emacs.md");
     let page = std::fs::read_to_string(page).expect("the page");
-    let (_, rest) = page.split_once("```elisp\n").expect("a block");
+    let rest = page.split("```elisp\n").nth(nth).expect("a block");
     let (lines, _) = rest.split_once("```").expect("its end");
     lines.to_owned()
 }
@@ -388,7 +393,8 @@ fn a_thread_is_shown_and_answered_by_eglot() {
         .map(PathBuf::from);
     let known = peers::path();
     let path = std::env::join_paths(built.into_iter().chain(std::env::split_paths(&known)));
-    let init = workspace.write("../init.el", init());
+    // The second block is for who has no language server of Python's.
+    let init = workspace.write("../init.el", init() + &block(2));
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/e2e/emacs/eglot.el");
     let output = workspace
         .command(peers::find("emacs").expect("emacs"))
@@ -415,6 +421,7 @@ fn a_thread_is_shown_and_answered_by_eglot() {
         "saved: (\"postil [pending]: awaiting agent: where is `last` used?\")",
         "moved: \"# AUTHOR: where is `moved` used?\n# AGENT: ",
         "named: (\"postil [pending]: awaiting agent: is it shown?\")",
+        "own: (\"load (def)\") eglot etags \"lo_mine\"",
     ] {
         assert!(said.contains(part), "no {part} in {said}");
     }

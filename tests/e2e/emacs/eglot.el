@@ -79,4 +79,20 @@
 (save-buffer)
 (wait-for (lambda () (flymake-start) (flymake-diagnostics)))
 (message "named: %S" (mapcar #'flymake-diagnostic-text (flymake-diagnostics)))
+;; Emacs's own work in the code, ours in a thread.
+(find-file (expand-file-name "own.py" (file-name-directory (getenv "POSTIL_FILE"))))
+(python-mode)
+(wait-for (lambda () eglot--managed-mode))
+(insert "# AUTHOR: is it shown?\ndef load(path):\n    return path\n\n\nlo")
+(eglot--signal-textDocument/didChange)
+(add-hook 'completion-at-point-functions
+          (lambda () (list (line-beginning-position) (point) '("lo_mine"))) 50 t)
+(completion-at-point)
+(defun backend () (run-hook-with-args-until-success 'xref-backend-functions))
+(message "own: %S %s %s %S"
+         (mapcar #'car (save-excursion (funcall imenu-create-index-function)))
+         (save-excursion (goto-char 5) (backend))
+         (backend)
+         (buffer-substring-no-properties (line-beginning-position) (point-max)))
+(set-buffer-modified-p nil)
 (eglot-shutdown (eglot-current-server))
