@@ -39,8 +39,8 @@ const MAX_SAID: usize = 4 << 20;
 /// Tool calls that are followed at once.
 const MAX_CALLS: usize = 10_000;
 
-/// An agent that says nothing for so long has not been waiting for us to hear it.
-const SILENCE: Duration = Duration::from_secs(1);
+/// An agent that says nothing for so long has not been waiting for us to hear it, and has written what it was writing.
+const SILENCE: Duration = Duration::from_secs(2);
 
 /// Steps of its plan that are kept.
 const MAX_STEPS: usize = 100;

@@ -13,7 +13,7 @@ use crate::store::Change;
 use crate::tools::Context;
 
 use super::beside::{Before, Found, News, Span, is_as_saved};
-use super::files;
+use super::{SILENCE, files};
 
 /// Bytes of a file whose text is kept.
 const LARGEST: u64 = 8 << 20;
@@ -60,16 +60,19 @@ impl Looked {
     }
 
     /// What stood there before the agent made it what it is now. What the look saw is its own work already where that
-    /// is the beginning of it, or all of it: most empty a file, then write it.
+    /// is all of it, or where it was about to be: most empty a file, then write it.
     fn before(&self, now: &Stood) -> Stood {
-        let is_its = match (&self.stood, now) {
-            (Stood::Text(seen), now) if seen.is_empty() && *now != self.stood => true,
-            (Stood::Text(seen), Stood::Text(now)) => self.is_late && now.starts_with(seen),
-            (Stood::Absent, Stood::Text(_)) => self.is_late,
-            (seen, now) => self.is_late && seen == now,
+        let is_its = |news: &News| match (&self.stood, now) {
+            (seen, now) if seen == now => self.is_late,
+            (Stood::Text(seen), _) if seen.is_empty() => true,
+            (Stood::Text(seen), Stood::Text(now)) => {
+                now.starts_with(seen) && news.is_of(self.at - SILENCE)
+            }
+            (Stood::Absent, Stood::Text(_)) => news.is_of(self.at - SILENCE),
+            _ => false,
         };
         match &self.news {
-            Some(news) if is_its => news.before.clone(),
+            Some(news) if is_its(news) => news.before.clone(),
             _ => self.stood.clone(),
         }
     }

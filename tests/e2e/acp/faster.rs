@@ -23,9 +23,7 @@ fn edit(id: &str, file: &str, early: &[&str], late: &str) -> Vec<Value> {
     steps
 }
 
-fn turn(steps: Vec<Value>, more: &[Value]) -> Workspace {
-    let mut steps = steps;
-    steps.extend(more.iter().cloned());
+fn turn(mut steps: Vec<Value>) -> Workspace {
     steps.push(json!({"say": "Done."}));
     workspace(&json!({"steps": steps}))
 }
@@ -39,7 +37,7 @@ fn what_it_has_written_before_it_is_heard_is_told_and_undone() {
         // And once more, when that is known.
         let third = "fn other() { 3 }\n";
         steps.extend(edit("3", "src/other.rs", &["", "fn oth"], third));
-        let workspace = turn(steps, &[]);
+        let workspace = turn(steps);
         // What git does not have.
         workspace.write("src/other.rs", OLD);
         let (code, out, err) = reply(&workspace);
@@ -60,7 +58,7 @@ fn of_what_nobody_knows_it_is_said_and_nothing_is_emptied() {
     steps.extend(edit("2", "unknown.log", &[""], NEW));
     steps[4]["more"]["content"] =
         json!([{"type": "diff", "path": "known.log", "oldText": OLD, "newText": NEW}]);
-    let workspace = turn(steps, &[]);
+    let workspace = turn(steps);
     workspace.write(".ignore", "*.log\n");
     workspace.write("known.log", OLD);
     workspace.write("unknown.log", OLD);
@@ -89,7 +87,7 @@ fn what_the_author_writes_meanwhile_is_what_stood_there_before() {
     steps[over]["more"]["content"] =
         json!([{"type": "diff", "path": "src/saved.rs", "oldText": saved, "newText": NEW}]);
     steps.extend(edit("3", "src/lost.rs", &[""], NEW));
-    let workspace = turn(steps, &[]);
+    let workspace = turn(steps);
     for file in ["src/other.rs", "src/saved.rs", "src/lost.rs"] {
         workspace.write(file, OLD);
     }
