@@ -6,13 +6,14 @@ use crate::session::{Error, Session, TurnOptions};
 use crate::store::Run;
 use crate::turn::{self, Answerer};
 
-/// Who began what stopped goes on with it, as far as they still can.
+/// Who began what stopped goes on with it, as far as they still can, and as far as it is known how they are reached.
 pub(in crate::session) async fn answerer(
     settings: &Settings,
     options: &TurnOptions,
     stopped: Option<&Run>,
 ) -> Result<Answerer, Error> {
-    let stopped = stopped.filter(|_| options.model.is_none() && !options.another);
+    let is_open = options.model.is_none() && !options.another && settings.lost.who.is_none();
+    let stopped = stopped.filter(|_| is_open);
     if let Some(run) = stopped
         && let Ok(choice) = turn::choose(settings, Some(&run.model)).await
     {

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::bench::{CODE, FILE};
 use super::choosing::{doctor, project, reply, text};
-use super::{Model, Step};
+use super::{Model, Step, call};
 use crate::harness::{Editor, Options, Workspace};
 
 /// What would be asked where nothing is configured.
@@ -120,6 +120,33 @@ fn an_empty_name_is_none() {
     let (well, said) = replied(&project("model = 5\n"), &model, &[("POSTIL_MODEL", " ")]);
     assert!(!well && said.contains(UNKNOWN), "{said}");
     assert!(model.requests().is_empty());
+}
+
+/// Where the one that began it was reached is not known any more.
+#[test]
+fn a_turn_that_stopped_does_not_go_on_elsewhere() {
+    let look = call("call_1", "file_read", json!({"path": FILE}));
+    let model = Model::start(vec![Step::calls(vec![look]), Step::text("It is fine.")]);
+    let workspace = project("[turn]\nmaxRounds = 1\n");
+    let (well, said) = replied(&workspace, &model, &[]);
+    assert!(!well && model.requests().len() == 1, "{said}");
+    let run = workspace.runs()[0]["id"].clone();
+    let goes_on = || {
+        let mut command = workspace.postil();
+        let run = run.as_str().expect("an id");
+        command.args(["reply", "--resume", run, "--yes"]);
+        let output = command.envs(environment(&model)).output();
+        text(&output.expect("postil runs"))
+    };
+    workspace.configure("[turn]\nmaxRounds = 1\n[providers\n");
+    let said = goes_on();
+    assert!(
+        said.contains(UNKNOWN) && model.requests().len() == 1,
+        "{said}"
+    );
+    workspace.configure("");
+    let said = goes_on();
+    assert_eq!(model.requests().len(), 2, "{said}");
 }
 
 /// What became of *Reply as agent* in an editor with these settings.
