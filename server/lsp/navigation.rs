@@ -108,8 +108,11 @@ pub(super) fn request(
     answer(server, method, params, seen, cancel)
 }
 
-/// The file that is asked about, and which state of it is open; `None`: it is not served.
-fn open(server: &Server, params: &Value) -> Result<Option<(PathBuf, Option<u64>)>> {
+/// The file that is asked about, and which state of it is open ([`crate::files::Buffer::generation`]).
+type Asked = (PathBuf, Option<u64>);
+
+/// `None`: it is not served.
+fn open(server: &Server, params: &Value) -> Result<Option<Asked>> {
     let session = server.session()?;
     let uri = params
         .pointer("/textDocument/uri")
@@ -126,7 +129,7 @@ async fn answer(
     server: Arc<Server>,
     method: String,
     params: Value,
-    seen: Option<Result<Option<(PathBuf, Option<u64>)>>>,
+    seen: Option<Result<Option<Asked>>>,
     cancel: CancellationToken,
 ) -> Result<Answer> {
     let session = server.session()?;

@@ -341,11 +341,8 @@ fn only_shows(rest: &[String]) -> bool {
         }
         match word.strip_prefix('-') {
             Some("-") => return false,
-            Some(long) if long.starts_with('-') => {
-                if is_short_for(word, "--dry-run") {
-                    return true;
-                }
-            }
+            Some(long) if long.starts_with('-') && is_short_for(word, "--dry-run") => return true,
+            Some(long) if long.starts_with('-') => {}
             Some(short) => {
                 let options = short.split('e').next().unwrap_or_default();
                 if options.contains('n') {

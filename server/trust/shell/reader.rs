@@ -300,7 +300,8 @@ impl Reader {
                 '`' => break,
                 '\\' => {
                     let next = self.raw()?;
-                    if !matches!(next, '$' | '`' | '\\') && !(quoted && next == '"') {
+                    let is_escape = matches!(next, '$' | '`' | '\\') || (quoted && next == '"');
+                    if !is_escape {
                         inner.push('\\');
                     }
                     inner.push(next);
