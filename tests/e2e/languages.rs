@@ -409,3 +409,98 @@ fn what_a_tool_wants_first_stays_first() {
         assert!(after.ends_with(rest), "{after}");
     }
 }
+
+fn ids(workspace: &Workspace, file: &str) -> Vec<String> {
+    let (list, _) = postil(workspace, &["threads", file]);
+    let threads = list["threads"].as_array().expect("threads");
+    let ids = threads.iter().filter_map(|thread| thread["id"].as_str());
+    ids.map(str::to_owned).collect()
+}
+
+/// Of what documents a declaration gofmt makes lists and code, so that one thread becomes several.
+#[test]
+fn no_answer_documents_a_declaration_of_go() {
+    let workspace = Workspace::new();
+    let code = "package a\n\n// F does it.\nfunc F() {\n\tg()\n}\n\nvar a = 1\nvar b = 2\n";
+    let asked = code.replace("F() {", "F() { // AUTHOR: why F?");
+    let asked = asked.replace("package", "// AUTHOR: why a?\npackage");
+    workspace.write("a.go", asked.replace("b = 2", "b = 2 // AUTHOR: why 2?"));
+    let known = ids(&workspace, "a.go");
+    for id in &known {
+        let (_, error) = postil(&workspace, &["respond", id, "So:\n- one"]);
+        assert!(error.is_empty(), "{error}");
+    }
+    let said =
+        |asked: &str| format!("// AUTHOR: {asked}\n// AGENT: So:\n//   - one\n// AUTHOR:\n\n");
+    let answered = [
+        ("package", "why a?"),
+        ("// F", "why F?"),
+        ("var b", "why 2?"),
+    ];
+    let expected = answered
+        .iter()
+        .fold(code.to_owned(), |text, &(code, asked)| {
+            text.replacen(code, &format!("{}{code}", said(asked)), 1)
+        });
+    assert_eq!(workspace.read("a.go"), expected);
+    for id in &known {
+        postil(&workspace, &["dismiss", id]);
+    }
+    assert_eq!(workspace.read("a.go"), code);
+    postil(&workspace, &["new", "a.go:4", "why?\nHow?"]);
+    let asked = "// AUTHOR: why?\n//   How?\n\n";
+    assert_eq!(
+        workspace.read("a.go"),
+        code.replace("// F", &format!("{asked}// F"))
+    );
+}
+
+/// In C a backslash at a comment's end has the next line be part of it.
+#[test]
+fn what_is_commented_out_by_a_backslash_is_not_run() {
+    let workspace = Workspace::new();
+    let code = "#include <stdio.h>\nint main(void) {\n  // AUTHOR: is it C:\\tmp\\\n  puts(\"no\");\n  puts(\"hi\"); // AUTHOR: or D:\\tmp\\\n  puts(\"no\");\n  return 0;\n}\n";
+    workspace.write("a.c", code);
+    let runs = || {
+        run(&workspace, "cc", &["-w", "-o", "a", "a.c"]);
+        let program = workspace.root().join("a");
+        run(&workspace, program.to_str().expect("UTF-8"), &[])
+    };
+    let known = ids(&workspace, "a.c");
+    assert_eq!(known.len(), 2);
+    for id in &known {
+        let (_, error) = postil(&workspace, &["respond", id, "Yes.\nIt is."]);
+        assert!(error.is_empty(), "{error}");
+        assert_eq!(runs(), "hi\n", "{}", workspace.read("a.c"));
+    }
+    assert_eq!(ids(&workspace, "a.c"), known);
+    for id in &known {
+        let (_, error) = postil(&workspace, &["dismiss", id]);
+        assert!(error.is_empty(), "{error}");
+        assert_eq!(runs(), "hi\n", "{}", workspace.read("a.c"));
+    }
+    assert_eq!(ids(&workspace, "a.c"), Vec::<String>::new());
+}
+
+/// An empty line ends a chain of calls, a comment does not.
+#[test]
+fn two_threads_in_a_chain_of_ruby_leave_it_whole() {
+    let workspace = Workspace::new();
+    let code = "puts [2, 1]\n  .sort\n  .first\n";
+    workspace.write(
+        "a.rb",
+        "puts [2, 1]\n  # AUTHOR: one?\n  .sort # AUTHOR: two?\n  .first\n",
+    );
+    let known = ids(&workspace, "a.rb");
+    let is_whole = || assert!(!workspace.read("a.rb").contains("\n\n"));
+    for id in &known {
+        postil(&workspace, &["respond", id, "Yes."]);
+        is_whole();
+    }
+    assert_eq!(ids(&workspace, "a.rb"), known);
+    for id in &known {
+        postil(&workspace, &["dismiss", id]);
+        is_whole();
+    }
+    assert_eq!(workspace.read("a.rb"), code);
+}

@@ -575,14 +575,11 @@ fn a_wrong_argument_is_named() {
     assert_eq!(editor.text(FILE), "// AUTHOR: why?\nfn f() {}\n");
 }
 
-/// As where *Resolve* is pressed twice: the second thread has the first one's name by then.
-#[test]
-fn what_is_resolved_is_the_thread_that_was_meant_though_another_has_its_name_by_then() {
+/// What is said of the first of two threads that is to be resolved when `old` became `new` before the edit came, and
+/// what the text is then.
+fn resolved_too_late(text: &str, old: &str, new: &str) -> (String, String) {
     let workspace = Workspace::new();
-    workspace.write(
-        FILE,
-        "// AUTHOR: why?\nfn f() {}\n// AUTHOR: why?\nfn g() {}\n",
-    );
+    workspace.write(FILE, text);
     let mut editor = editor(&workspace);
     editor.open(FILE);
     editor.wait_codes(FILE, &["pending", "pending"]);
@@ -598,13 +595,30 @@ fn what_is_resolved_is_the_thread_that_was_meant_though_another_has_its_name_by_
         Some(edit["id"].clone())
     });
     editor.state().on_apply = OnApply::Apply;
-    editor.replace(FILE, "// AUTHOR: why?\nfn f", "fn f");
+    editor.replace(FILE, old, new);
     let no = json!({"jsonrpc": "2.0", "id": id, "result": {"applied": false}});
     editor.send_raw(&frame(&no));
     let error = editor.answer(asked).expect_err("another thread");
     let message = error["message"].as_str().expect("a message");
+    (message.to_owned(), editor.text(FILE))
+}
+
+/// As where *Resolve* is pressed twice: the second thread has the first one's name by then.
+#[test]
+fn what_is_resolved_is_the_thread_that_was_meant_though_another_has_its_name_by_then() {
+    let text = "// AUTHOR: why?\nfn f() {}\n// AUTHOR: why?\nfn g() {}\n";
+    let (message, left) = resolved_too_late(text, "// AUTHOR: why?\nfn f", "fn f");
     assert!(message.contains("no longer in src/net.rs"), "{message}");
-    assert_eq!(editor.text(FILE), "fn f() {}\n// AUTHOR: why?\nfn g() {}\n");
+    assert_eq!(left, "fn f() {}\n// AUTHOR: why?\nfn g() {}\n");
+    // Where it was moved below another it is part of that one.
+    let text = text.replacen("why?\nfn g", "how?\nfn g", 1);
+    let moved = "fn f() {}\n// AUTHOR: how?\n// AUTHOR: why?\nfn g() {}\n";
+    let (message, left) = resolved_too_late(&text, &text, moved);
+    assert!(
+        message.contains("in another thread of src/net.rs now"),
+        "{message}"
+    );
+    assert_eq!(left, moved);
 }
 
 /// A client that takes no versions cannot tell that an edit was made for an older text: so one is on its way at a

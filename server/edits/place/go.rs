@@ -47,9 +47,7 @@ pub(in super::super) fn is_gap(source: Source, above: &str, start: usize, answer
     let line = source.text.get(start..).unwrap_or_default();
     let word = |line: &str| {
         let end = line.find(|c: char| !c.is_ascii_lowercase());
-        line.get(..end.unwrap_or(line.len()))
-            .unwrap_or_default()
-            .len()
+        end.unwrap_or(line.len())
     };
     let length = word(line);
     let alike = length > 0 && length == word(above) && line.get(..length) == above.get(..length);

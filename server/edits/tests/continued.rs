@@ -52,6 +52,44 @@ fn what_a_backslash_makes_part_of_a_comment_stays_so() {
 }
 
 #[test]
+fn a_backslash_goes_on_with_a_comment_in_some_languages() {
+    let first = answered_at("a.c", COMMENTED_OUT, 0, "Yes.");
+    for path in ["a.mm", "a.glsl", "a.dts"] {
+        assert_eq!(answered_at(path, COMMENTED_OUT, 0, "Yes."), first, "{path}");
+    }
+    // Other words would make it code.
+    let id = threads("a.c", &first)[0].id.clone();
+    let other = Rewrite {
+        at: 0,
+        was: "is it C:\\tmp\\",
+        text: "is it C:\\tmp?",
+    };
+    let refused = write("a.c", &first, |source| rewrite(source, &id, other));
+    assert_eq!(refused, Err(Refused::Breaks));
+    // Elsewhere a backslash is a character, and two of them are one where it is not.
+    for (path, leader, end) in [
+        ("a.rs", "//", "\\"),
+        ("a.py", "#", "\\"),
+        ("a.mk", "#", "\\\\"),
+    ] {
+        let text = format!("{leader} AUTHOR: is it C:{end}\nx = 1\n");
+        assert_eq!(
+            answered(path, &text, "Yes."),
+            format!(
+                "{leader} AUTHOR: is it C:{end}\n{leader} AGENT: Yes.\n{leader} AUTHOR:\nx = 1\n"
+            )
+        );
+        assert_eq!(gone(path, &text, 0), "x = 1\n");
+    }
+    let text = "a = 1\n# AUTHOR: is it C:\\\nb = 2\nc = 3\n";
+    assert_eq!(
+        answered("a.mk", text, "Yes."),
+        text.replace("c =", "# AGENT: Yes.\n# AUTHOR:\nc =")
+    );
+    assert_eq!(gone("a.mk", text, 0), text.replace("AUTHOR: is it C:", ""));
+}
+
+#[test]
 fn an_answer_parts_no_line_from_its_rest() {
     for (path, text, above) in [
         (
