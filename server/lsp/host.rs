@@ -461,7 +461,8 @@ fn prepare(server: &Server, edits: Vec<BufferEdit>) -> Result<(Vec<Sent>, Value)
 }
 
 /// An edit that was refused because the author, or another edit of ours, was there before it is made anew. What this edit
-/// made of a file is no such change: an editor may find in the second file that it cannot, or fail behind all of it.
+/// made of several files is no such change: an editor may find in the second file that it cannot, or fail behind all of
+/// it. In one file the same may be the author's own, and an undo would take that back.
 async fn refused(
     server: &Server,
     sent: &[Sent],
@@ -472,7 +473,7 @@ async fn refused(
     let end = Instant::now() + LATE;
     loop {
         let stands: Vec<Stands> = sent.iter().map(|sent| sent.stands(server)).collect();
-        if stands.contains(&Stands::Other) {
+        if stands.contains(&Stands::Other) || stands == [Stands::Made] {
             return Err(NotApplied::Changed);
         }
         if !matches!(timeout_at(end, news.changed()).await, Ok(Ok(()))) {

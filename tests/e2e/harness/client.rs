@@ -5,7 +5,32 @@ use std::path::PathBuf;
 
 use serde_json::{Value, json};
 
-use super::{OnApply, Shared, State};
+use super::{Shared, State};
+
+/// What the editor does with `workspace/applyEdit`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OnApply {
+    /// Applies it, if the versions fit.
+    Apply,
+    /// Answers `applied: false`.
+    Refuse,
+    /// Says that it applied the edit, and does not (as Neovim does with a newer buffer).
+    Pretend,
+    /// Makes the edits, and finds then that it cannot rename a file; it may write every line end as CR LF.
+    FailToRename { crlf: bool },
+    /// Makes the edit of the first of several files, and refuses the second: `typed`, because the author types there, once.
+    ApplyFirst { typed: bool },
+    /// Applies it and saves the files, and answers then: the author was quick.
+    ApplyAndSave,
+    /// Applies it, and says that it failed.
+    ApplyAndFail,
+    /// Says once that the author is at something else, and applies the next.
+    BusyOnce,
+    /// Says once that the buffer is read-only, and answers no second try.
+    ReadOnly,
+    /// Never answers.
+    Ignore,
+}
 
 /// Among an editor's `choices`: this question and those after it are left open.
 pub const NEVER: &str = "<never>";
