@@ -370,11 +370,15 @@ impl Children {
     }
 
     /// New settings. Children that run stay as they are, but for those whose row has other options now: many a server
-    /// reads its options when it begins, and at no other time, so that these end, and others begin at need.
-    pub fn configure(&self, rows: Vec<Row>, limits: Limits) {
+    /// reads its options when it begins, and at no other time, so that these end, and others begin at need. `is_read`: no
+    /// part of the settings had to be passed over, which may hold these.
+    pub fn configure(&self, rows: Vec<Row>, limits: Limits, is_read: bool) {
         write(&self.shared.rows, Arc::new(registry::merge(rows)));
         write(&self.shared.limits, limits);
         locked(&self.found).clear();
+        if !is_read {
+            return;
+        }
         let rows = read(&self.shared.rows);
         locked(&self.children).retain(|_, child| {
             let now = registry::row_of(&rows, &child.row).map(|row| &row.initialization_options);

@@ -646,7 +646,10 @@ impl Session {
             let loaded = first.loaded();
             let settings = &loaded.settings;
             let limits = limits_of(settings);
-            self.children.configure(settings.servers.clone(), limits);
+            // Of what was passed over it is not known whether it changed.
+            let is_read = settings.lost.who.is_none();
+            self.children
+                .configure(settings.servers.clone(), limits, is_read);
         }
     }
 

@@ -164,13 +164,15 @@ impl Children {
         Ok(child)
     }
 
-    /// The folder of which the child of a file is, or would be.
-    pub(super) fn root_of(&self, file: &Path) -> Option<PathBuf> {
+    /// The program of the child of a file, which runs or could be started, and its folder.
+    pub(super) async fn server_of(&self, file: &Path) -> Option<(String, PathBuf)> {
         let workspace = self.shared.workspace_of(file)?;
         let rows = read(&self.shared.rows);
         let editor = self.shared.buffers.get(file).map(|b| b.language_id);
-        let row = *registry::rows_for(&rows, file, None, editor.as_deref()).first()?;
-        Some(registry::root(file, &workspace, &row.root_markers))
+        let rows = registry::rows_for(&rows, file, None, editor.as_deref());
+        let (row, _) = self.program_of(&rows, file, &workspace).await?;
+        let root = registry::root(file, &workspace, &row.root_markers);
+        Some((row.command.clone(), root))
     }
 
     /// The child, for whom a place among those that may run is waited for as long as for an answer.

@@ -209,7 +209,8 @@ fn tell_failure(server: &Server, error: &ChildError) {
         _ => return,
     };
     if server.told.insert(format!("no symbols of {command}")) {
-        let text = format!("{error}. Of the code no symbols are listed until it does.");
+        let text =
+            format!("{error}. Its symbols are missing from lists until it answers with them.");
         host::message(server, Level::Warning, &present::visible(&text));
     }
 }

@@ -59,7 +59,8 @@ export class Notebooks implements vscode.Disposable {
         }
         const open = await this.of(typeof uri === "string" ? uri : undefined);
         for (const notebook of open.filter(({ isDirty }) => isDirty)) {
-            if (!(await saved(notebook))) {
+            // Of all files at once the others are not held up by one, into which nothing is written that cannot be saved.
+            if (!(await saved(notebook)) && typeof uri === "string") {
                 throw new Error(`${vscode.workspace.asRelativePath(notebook.uri)} could not be saved, and what is typed in its cells is read and written on the disk: save it, then try again`);
             }
         }

@@ -16,6 +16,9 @@ use super::{About, Exchange, RENAME};
 use crate::host::Level;
 use crate::text::{Document, Encoding, Position};
 
+/// Language servers in a message.
+const MOST_NAMED: usize = 10;
+
 /// A place in a text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Place {
@@ -128,21 +131,31 @@ impl Children {
         let mut asked: Vec<(Using, &PathBuf)> = Vec::new();
         let most = self.shared.limits().max_children;
         let (mut kinds, mut left_out) = (HashSet::new(), BTreeSet::new());
+        let mut is_full = false;
         for file in files {
             if !kinds.insert((file.parent(), file.extension())) {
                 continue;
             }
-            // More would wait for each other.
-            if asked.len() >= most {
-                let root = self.root_of(file);
-                left_out.extend(root.filter(|r| !asked.iter().any(|(c, _)| c.key.root == *r)));
-            } else if let Ok(child) = self.find_child(file, None).await
-                && !asked
-                    .iter()
-                    .any(|(other, _)| Arc::<Child>::ptr_eq(other, &child))
-            {
-                asked.push((child, file));
+            // More would wait for each other, and for those that are held here.
+            if !is_full && asked.len() < most {
+                match self.find_child(file, None).await {
+                    Ok(child) => {
+                        let mut others = asked.iter();
+                        if !others.any(|(other, _)| Arc::<Child>::ptr_eq(other, &child)) {
+                            asked.push((child, file));
+                        }
+                        continue;
+                    }
+                    Err((ChildError::Full(..), _)) => is_full = true,
+                    Err(_) => continue,
+                }
             }
+            let is_asked = |(command, root): &(String, PathBuf)| {
+                let mut all = asked.iter();
+                all.any(|(child, _)| child.row.command == *command && child.key.root == *root)
+            };
+            let server = self.server_of(file).await;
+            left_out.extend(server.filter(|server| !is_asked(server)));
         }
         self.tell_left_out(&left_out, most);
         let ask = |(_, file): &(Using, &PathBuf)| {
@@ -156,14 +169,19 @@ impl Children {
         futures::future::join_all(asked.iter().map(ask)).await
     }
 
-    /// Once for the same folders.
-    fn tell_left_out(&self, folders: &BTreeSet<PathBuf>, most: usize) {
-        let named = folders.iter().map(|folder| folder.display().to_string());
+    /// Once for the same.
+    fn tell_left_out(&self, servers: &BTreeSet<(String, PathBuf)>, most: usize) {
+        let named = servers.iter().take(MOST_NAMED);
+        let named = named.map(|(command, folder)| format!("`{command}` in {}", folder.display()));
+        let more = match servers.len().saturating_sub(MOST_NAMED) {
+            0 => String::new(),
+            more => format!(" and {more} more"),
+        };
         let text = format!(
-            "{} not asked for symbols: `proxy.maxChildren` lets {most} language servers run at once.",
+            "Not asked for symbols: {}{more}. `proxy.maxChildren` is {most}.",
             named.collect::<Vec<_>>().join(", ")
         );
-        if !folders.is_empty()
+        if !servers.is_empty()
             && self.shared.first_time(&text, "left out", 100)
             && let Some(host) = self.shared.host()
         {

@@ -121,7 +121,7 @@ fn symbols_that_lack_those_of_the_code_are_said_to() {
     }
     editor.settle();
     let said = told(&editor);
-    let about = |text: &&String| text.contains("no symbols");
+    let about = |text: &&String| text.contains("symbols are missing");
     assert_eq!(said.iter().filter(about).count(), 1, "{said:?}");
 }
 
