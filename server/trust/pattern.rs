@@ -27,25 +27,35 @@ pub(super) fn pieces(word: &str) -> Vec<Piece> {
         found.push(match c {
             '*' => Piece::Any,
             '?' => Piece::One,
-            '[' => {
-                // A `]` that comes first is one of the characters.
-                let mut inside = rest.clone();
-                let first = inside.next();
-                if matches!(first, Some('!' | '^')) {
-                    inside.next();
+            '[' => match behind_bracket(rest.as_str()) {
+                Some(behind) => {
+                    rest = behind.chars();
+                    Piece::One
                 }
-                match inside.find(|c| *c == ']') {
-                    Some(_) if first.is_some() => {
-                        rest = inside;
-                        Piece::One
-                    }
-                    _ => Piece::Char('['),
-                }
-            }
+                None => Piece::Char('['),
+            },
             c => Piece::Char(c),
         });
     }
     found
+}
+
+/// What comes behind the `]` that ends a set of characters. One that comes first is a character of it, and `[:alpha:]`
+/// has an end of its own.
+fn behind_bracket(text: &str) -> Option<&str> {
+    let text = text.strip_prefix(['!', '^']).unwrap_or(text);
+    let mut at = usize::from(text.starts_with(']'));
+    loop {
+        let rest = text.get(at..)?;
+        let classes = [("[:", ":]"), ("[.", ".]"), ("[=", "=]")];
+        let class = classes.iter().find(|(begin, _)| rest.starts_with(begin));
+        let end = class.and_then(|(_, end)| rest.get(2..)?.find(end));
+        at += match (end, rest.chars().next()?) {
+            (Some(end), _) => end + 4,
+            (None, ']') => return text.get(at + 1..),
+            (None, c) => c.len_utf8(),
+        };
+    }
 }
 
 /// Whether a word without braces may stand for this name. What begins with a dot is meant by no star.
@@ -196,6 +206,8 @@ mod tests {
             ("[a-z]*", "proj", true),
             ("[!a]]", "a]", true),
             ("[]]x", "]x", true),
+            ("x[[:digit:]].sh", "x1.sh", true),
+            ("[![:space:].]b", "ab", true),
             ("a[", "a[", true),
             ("*a*b", "xaxxab", true),
             ("*a*b", "xaxxa", false),

@@ -195,6 +195,9 @@ pub(super) fn decide(rules: &[&Rule], command: &str, otherwise: Action) -> Actio
     worst
 }
 
+/// Bytes of commands with patterns in them that are held against rules.
+const HELD: usize = 1 << 18;
+
 fn one(rules: &[&Rule], simple: &Simple, whole: &str, depth: Depth, otherwise: Action) -> Action {
     let text = simple.text();
     // What it starts, as far as it can be told, and what it may.
@@ -214,6 +217,10 @@ fn one(rules: &[&Rule], simple: &Simple, whole: &str, depth: Depth, otherwise: A
         .is_some_and(|words| !words.iter().any(runs));
     let hides = is_hidden(simple) || !looks && started.iter().any(is_hidden) || adds_hidden(simple);
     let adds = adds_words(simple);
+    let is_vague =
+        |s: &&Simple| s.globs.contains(&true) || s.words.iter().any(|word| word.contains(PLACE));
+    let vague = started.iter().chain(&maybe).filter(is_vague);
+    let is_much = vague.flat_map(|s| &s.words).map(String::len).sum::<usize>() > HELD;
     for rule in rules.iter().rev() {
         let pattern = rule.pattern.as_deref().unwrap_or("*");
         let fits = |text: &str| super::wildcard(pattern, text);
@@ -254,7 +261,7 @@ fn one(rules: &[&Rule], simple: &Simple, whole: &str, depth: Depth, otherwise: A
                 if certain && action == Action::Deny {
                     return Action::Deny;
                 }
-                let open = unsure || hides || simple.open;
+                let open = unsure || hides || simple.open || is_much;
                 if certain || open || maybe.iter().any(fits_simple) || may_be() {
                     return Action::Ask;
                 }

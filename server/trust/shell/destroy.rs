@@ -42,6 +42,7 @@ pub fn destroys(command: &str, root: &Path) -> Option<&'static str> {
     let place = Place {
         root,
         moves: commands.unsure || commands.all.iter().any(moves),
+        sets: super::GIT_READS.iter().any(|name| command.contains(name)),
         own_temporary: only_reads(command, "TMPDIR"),
         aliases: RefCell::default(),
         wide: RefCell::default(),
@@ -117,6 +118,8 @@ struct Place<'a> {
     root: &'a Path,
     /// It may go to another folder first.
     moves: bool,
+    /// It may give git other settings than those that are looked at.
+    sets: bool,
     /// `$TMPDIR` is the command's own folder of temporary files.
     own_temporary: bool,
     aliases: RefCell<BTreeMap<PathBuf, Option<Aliases>>>,
@@ -241,7 +244,18 @@ impl Place<'_> {
         let verb = words.get(at)?.as_str();
         let rest = words.get(at + 1..).unwrap_or_default();
         if !knows_verb(verb) {
-            let elsewhere = self.moves || own.iter().any(|word| word.starts_with("--git-dir"));
+            let others = [
+                "--git-dir",
+                "--config-env",
+                "--exec-path=",
+                "include",
+                "alias.",
+            ];
+            let is_other = |word: &String| {
+                let word = word.to_lowercase();
+                others.iter().any(|start| word.starts_with(start))
+            };
+            let elsewhere = self.moves || self.sets || own.iter().any(is_other);
             let by_name = simple.is_glob(at + 1) || verb.contains(['$', '`']);
             return match self.alias(&folder, verb) {
                 Some(Some(value)) => self.stands_for(&value, rest, sure, depth),
@@ -331,22 +345,27 @@ fn checks_out_files(rest: &[String], folder: &Path) -> bool {
 
 /// Whether `git clean` is told to do nothing but show.
 fn only_shows(rest: &[String]) -> bool {
+    let takes_back = rest.iter().any(|word| word.starts_with("--no-"));
     let mut before = "";
     for word in rest {
         // What it is to leave alone may look like an option.
-        let is_value = before == "-e" || is_short_for(before, "--exclude");
+        let is_short = before.starts_with('-') && !before.starts_with("--");
+        let is_value = is_short && before.find('e') == Some(before.len() - 1)
+            || !before.contains('=') && is_short_for(before, "--exclude");
         before = word;
         if is_value {
             continue;
         }
         match word.strip_prefix('-') {
             Some("-") => return false,
-            Some(long) if long.starts_with('-') && is_short_for(word, "--dry-run") => return true,
+            Some(long) if long.starts_with('-') && is_short_for(word, "--dry-run") => {
+                return !takes_back;
+            }
             Some(long) if long.starts_with('-') => {}
             Some(short) => {
                 let options = short.split('e').next().unwrap_or_default();
                 if options.contains('n') {
-                    return true;
+                    return !takes_back;
                 }
             }
             None => {}
