@@ -8,6 +8,7 @@ use serde_json::Value;
 use similar::TextDiff;
 
 use crate::acp::{Call, Choice, Diff, Kind};
+use crate::children::uri;
 use crate::files::FileError;
 use crate::tools::{Context, Deed, quoted};
 use crate::trust::{self, Risk};
@@ -139,7 +140,9 @@ impl Wish<'_> {
     fn places<'b>(&self, input: Input<'b>) -> Vec<(&'b Path, PathBuf)> {
         let folder = Path::new(input.folder().map_or("", |(_, folder)| folder));
         let named = input.files().into_iter();
-        let named = named.map(|name| (folder, PathBuf::from(name)));
+        // One that is no path of this machine stays as it is, which is elsewhere.
+        let path = |name: &str| uri::to_path(name).unwrap_or_else(|| PathBuf::from(name));
+        let named = named.map(|name| (folder, path(name)));
         let of_call = files(self.call).into_iter();
         of_call
             .map(|file| (Path::new(""), file))
@@ -282,7 +285,7 @@ fn inside(cx: &Context, folder: &Path, name: &Path) -> Option<String> {
     // Who reads these takes them for no name below a folder.
     let is_elsewhere = |path: &Path| {
         let path = path.to_string_lossy();
-        path.starts_with('~') || path.contains("://")
+        path.starts_with('~') || path.starts_with("file:") || path.contains("://")
     };
     if is_elsewhere(folder) || is_elsewhere(name) {
         return None;

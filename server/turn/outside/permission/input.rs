@@ -33,6 +33,15 @@ const FILES: &[&str] = &[
 const BY_FILE: &[&str] = &["changes", "fileChanges", "file_changes"];
 /// What is written, searched for or said: a text, whatever it looks like.
 const TEXTS: &[&str] = &[
+    "old",
+    "new",
+    "old_str_1",
+    "new_str_1",
+    "find",
+    "replace",
+    "with",
+    "regexp",
+    "instruction",
     "content",
     "contents",
     "text",
@@ -154,7 +163,7 @@ impl<'a> Input<'a> {
 fn strays<'a>(value: &'a Value, known: &[&str], found: &mut Vec<&'a str>) {
     match value {
         Value::String(text) if leads_elsewhere(text) => {
-            found.push(text.strip_prefix("file://").unwrap_or(text));
+            found.push(text);
         }
         Value::Array(all) => all.iter().for_each(|each| strays(each, &[], found)),
         Value::Object(all) => {
@@ -176,7 +185,8 @@ fn strays<'a>(value: &'a Value, known: &[&str], found: &mut Vec<&'a str>) {
 /// Whether a text is the name of a file, and not of one below the folder that any is looked for in.
 fn leads_elsewhere(text: &str) -> bool {
     let is_one_line = !text.is_empty() && !text.contains(['\n', '\r']);
-    let is_rooted = text.starts_with('/') && !text.starts_with("//");
+    // Not where a comment begins.
+    let is_rooted = text.starts_with('/') && !text.starts_with("//") && !text.starts_with("/*");
     let begins = ["~/", "file:"].iter().any(|start| text.starts_with(start));
     let mut parts = text.split(['/', '\\']);
     is_one_line && (is_rooted || begins || parts.any(|part| part == ".." || part == ".git"))
