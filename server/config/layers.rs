@@ -54,6 +54,8 @@ pub(super) struct Layers {
     /// What the user allows could not be read whole: it may have been less than what was read.
     unsure: bool,
     lost: Lost,
+    /// Nothing was read of a file of the user's.
+    is_whole: bool,
 }
 
 /// Where a layer's problems are.
@@ -71,6 +73,7 @@ impl Layers {
             problems: Vec::new(),
             unsure: false,
             lost: Lost::default(),
+            is_whole: false,
         }
     }
 
@@ -110,6 +113,7 @@ impl Layers {
     fn passed_over(&mut self, source: &Source, range: &Range<usize>, message: String) {
         self.unread(source, range, message);
         self.lose(source, &[]);
+        self.is_whole |= source.layer == Layer::User;
     }
 
     /// A [`Self::problem`] that leaves open what the user allows, if it is in the user's own file.
@@ -512,6 +516,16 @@ impl Layers {
 
     /// `root`: the folder whose paths rules may name.
     pub(super) fn finish(mut self, root: Option<&Path>) -> Loaded {
+        if self.is_whole {
+            // Where a model is reached stands in what was not read: a repository does not say who is asked instead.
+            let names = |path: &[String]| match path {
+                [one] => one == MODEL,
+                [turn, one] => turn == "turn" && one == "consult",
+                _ => false,
+            };
+            self.set
+                .retain(|path, (_, layer)| *layer != Layer::Workspace || !names(path));
+        }
         let mut merged = Value::Object(Map::new());
         for (path, (value, _)) in &self.set {
             put(&mut merged, path, value.clone());
