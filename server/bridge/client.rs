@@ -209,6 +209,12 @@ fn is_left(pointer: &Path) -> bool {
     std::fs::File::open(pointer).is_ok_and(|file| file.try_lock_shared().is_ok())
 }
 
+/// Whether a server is known to have the place.
+fn is_held(pointer: &Path) -> bool {
+    let lock = std::fs::File::open(pointer).map(|file| file.try_lock_shared());
+    matches!(lock, Ok(Err(std::fs::TryLockError::WouldBlock)))
+}
+
 /// Where a server is to be found.
 #[derive(Clone)]
 pub(super) struct Place {
@@ -222,7 +228,7 @@ fn places(data: &Path, root: &Path) -> Vec<Place> {
     let places = (0..PLACES).filter_map(|place| {
         let pointer = pointer(data, root, place);
         let socket = socket_in(&pointer)?;
-        let is_any = !socket.as_os_str().is_empty() || !is_left(&pointer);
+        let is_any = !socket.as_os_str().is_empty() || is_held(&pointer);
         is_any.then_some(Place { pointer, socket })
     });
     places.collect()

@@ -184,6 +184,8 @@ impl Session {
                 Ok(Became::Waits(said, in_part)) => {
                     is_begun |= in_part;
                     undone.kept |= in_part;
+                    // The author may want to keep what the other run made.
+                    authors += usize::from(!in_part);
                     undone.left += 1;
                     (said, false)
                 }

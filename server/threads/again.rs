@@ -111,7 +111,8 @@ pub fn is_joined(known: &Thread, now: &[Thread]) -> bool {
         return false;
     };
     let others = now.iter().filter(|thread| thread.id != known.id);
-    let mut texts = others.flat_map(Thread::author_texts);
+    // What another begins with is its own question, though it may be in the same words.
+    let mut texts = others.flat_map(|thread| thread.author_texts().skip(1));
     texts.any(|text| text == asked)
 }
 
