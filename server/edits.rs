@@ -78,6 +78,8 @@ pub enum Refused {
     Unreadable,
     /// Without the thread's words the comment around would end elsewhere, and its rest be code.
     Breaks,
+    /// By a backslash at its end the message has the next line be part of its comment.
+    GoesOn,
 }
 
 impl Written {

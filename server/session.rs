@@ -183,6 +183,9 @@ impl From<Refused> for Error {
             Refused::Breaks => Self::Other(String::from(
                 "without these words the comment around them would end elsewhere, and the rest of it be code; nothing was removed: take them out by hand",
             )),
+            Refused::GoesOn => Self::Other(String::from(
+                "a backslash at the end of this message has the next line be part of its comment; nothing was written: change the message in the file",
+            )),
             Refused::Unreadable => Self::Other(String::from(
                 "no comment there would read back as what was to be written; nothing was written: try another line or other words",
             )),

@@ -196,6 +196,14 @@ impl Syntax {
         self.row().name == "markdown" && self.around(at).any(is_table)
     }
 
+    /// In how many quotations of Markdown byte `at` stands.
+    pub(crate) fn quotations(&self, text: &str, at: usize) -> usize {
+        let here = self.whole(text).filter(|_| self.row().name == "markdown");
+        let here = here.and_then(|tree| tree::node_at(tree, at));
+        let around = std::iter::successors(here, Node::parent);
+        around.filter(|node| node.kind() == "block_quote").count()
+    }
+
     /// The nodes that byte `at` stands in, the smallest first.
     fn around(&self, at: usize) -> impl Iterator<Item = Node<'_>> {
         let here = self.tree.as_ref();

@@ -41,7 +41,8 @@ pub(super) fn leader_of_unknown(source: Source) -> Option<Leader> {
 /// (Markdown), and with `keep` the blanks behind them.
 pub(super) fn margin(source: Source<'_>, start: usize, keep: bool) -> &str {
     let text = source.text;
-    let first = behind_quotes(text, start, source.syntax.language());
+    let last = line_end(text, start).saturating_sub(1).max(start);
+    let first = behind_quotes(text, start, source.syntax, last);
     let end = if keep {
         skip_blanks(text, first)
     } else {

@@ -219,8 +219,7 @@ fn plan(source: Source, start: usize, said: &[String], style: Style, way: Way) -
         .comment_at(text, at)
         .filter(|comment| comment.block && comment.range.start < at)
         .filter(|comment| !source.syntax.is_unclosed(text, comment));
-    let inner =
-        around.and_then(|comment| scan::plain_row(text, &comment, at, source.syntax.language()));
+    let inner = around.and_then(|comment| scan::plain_row(text, &comment, at, source.syntax));
     let is_own = inner.is_none();
     let mut form = match inner {
         Some(row) => Form::inside(source, &row),

@@ -6,7 +6,7 @@ use super::place::{is_documented, is_gap, is_tex, line_apart, mark_apart};
 use super::verify::{After, after, conversation};
 use super::{Refused, Source, Written, merged, notebook};
 use crate::text::{Edit, apply_edits};
-use crate::threads::below::goes_on;
+use crate::threads::below::is_continued;
 use crate::threads::lines::{
     behind_mark, behind_quotes, line_end, line_start, next_line, previous_end,
 };
@@ -194,7 +194,7 @@ fn own_lines(source: Source, found: &Found) -> Option<Range<usize>> {
         && found
             .rows
             .iter()
-            .all(|row| goes_on(text, row, language).is_none());
+            .all(|row| !is_continued(text, row, language));
     (alone && goes).then_some(lines)
 }
 
@@ -219,7 +219,7 @@ pub(super) fn removal(source: Source, rows: &[&Row]) -> Vec<Edit> {
         if row.comment.range.end - row.comment.range.start == 0 {
             continue;
         }
-        if goes_on(text, row, source.syntax.language()).is_some() {
+        if is_continued(text, row, source.syntax.language()) {
             edits.push(said_alone(text, row));
         } else if row.is_whole() {
             edits.push(if row.before || row.after {
@@ -230,7 +230,7 @@ pub(super) fn removal(source: Source, rows: &[&Row]) -> Vec<Edit> {
         } else if holds_nothing_else(text, of_comment) {
             let range =
                 line_start(text, row.comment.range.start)..line_end(text, row.comment.range.end);
-            let first = behind_quotes(text, range.start, source.syntax.language());
+            let first = behind_quotes(text, range.start, source.syntax, row.comment.range.start);
             let alone = text
                 .get(first..row.comment.range.start)
                 .is_some_and(|part| part.trim().is_empty())

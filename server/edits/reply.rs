@@ -8,7 +8,7 @@ use super::remove::{holds_nothing_else, inline, lines};
 use super::verify::{conversation, reads_back};
 use super::{Refused, Source, Style, Written, merged, name_in_marker, notebook};
 use crate::text::Edit;
-use crate::threads::below::goes_on;
+use crate::threads::below::{goes_on, is_continued};
 use crate::threads::lines::{
     behind_mark, line_end, line_end_near, line_start, next_line, previous_end,
 };
@@ -300,7 +300,7 @@ impl<'a> Reply<'a> {
     fn is_movable(&self) -> bool {
         let rows = &self.found.rows;
         let Source { text, syntax, .. } = self.source;
-        let goes_on = |row| goes_on(text, row, syntax.language()).is_some();
+        let goes_on = |row| is_continued(text, row, syntax.language());
         rows.iter().all(|row| row.is_whole() && !goes_on(row))
             && rows.iter().skip(1).all(|row| !row.before && !row.after)
             && rows

@@ -5,7 +5,7 @@ use super::remove::{lines, removal};
 use super::verify::{After, after, breaks, conversation, holds};
 use super::{Refused, Source, Written, merged, notebook, said, words};
 use crate::text::Edit;
-use crate::threads::below::goes_on;
+use crate::threads::below::is_continued;
 use crate::threads::lines::{behind_mark, line_end_near};
 use crate::threads::scan::{Row, scan};
 use crate::threads::{Message, Role, escape, layout};
@@ -52,9 +52,9 @@ pub fn rewrite(source: Source, id: &str, rewrite: Rewrite) -> Result<Written, Re
     let language = source.syntax.language();
     if rows
         .iter()
-        .any(|row| goes_on(source.text, row, language).is_some())
+        .any(|row| is_continued(source.text, row, language))
     {
-        return Err(Refused::Breaks);
+        return Err(Refused::GoesOn);
     }
     let mut expected = conversation(found);
     let mut taken = false;

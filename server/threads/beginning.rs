@@ -22,7 +22,7 @@ pub struct Beginning {
 pub fn beginning(text: &str, syntax: &Syntax, at: usize) -> Option<Beginning> {
     let span = line_start(text, at)..line_end(text, at);
     let comment = comment_before(text, syntax, at, span.start)?;
-    let row = scan::row(text, &comment, span.clone(), syntax.language())?;
+    let row = scan::row(text, &comment, span.clone(), syntax)?;
     let end = if comment.range.end <= span.end {
         comment.range.end - comment.close
     } else {

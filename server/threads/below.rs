@@ -1,6 +1,8 @@
 //! The lines below a line of a thread: what continues a message, the next line comment of a run, and what a backslash
 //! has be part of a comment.
 
+use std::ops::Range;
+
 use super::lines::{behind_quotes, line_end, next_line, previous_end, skip_blanks};
 use super::marker;
 use super::scan::{Lead, Row, row, trimmed, width};
@@ -14,30 +16,39 @@ pub(crate) struct Beyond {
     pub lines: usize,
 }
 
-/// Where the line comment of `row` goes on behind a backslash at the line's end (C: ISO 9899, 5.1.1.2).
-pub(crate) fn goes_on(text: &str, row: &Row, language: Option<&Language>) -> Option<Beyond> {
+/// Whether a backslash at the end of a line has the next one be part of its line comment (C: ISO 9899, 5.1.1.2).
+fn continues(text: &str, line: Range<usize>, language: Option<&Language>) -> bool {
     // Two of them are one that is meant.
-    let is_paired = match language?.name {
+    let is_paired = match language.map_or("", |language| language.name) {
         "c" | "cpp" | "objective-c" | "glsl" | "devicetree" => false,
         "tcl" | "makefile" => true,
-        _ => return None,
+        _ => return false,
     };
+    let line = text.get(line).unwrap_or_default();
+    // A C compiler passes over blanks behind it. A recipe is the shell's.
+    let line = match is_paired {
+        true if line.starts_with('\t') => "",
+        true => line,
+        false => line.trim_end_matches([' ', '\t']),
+    };
+    let backslashes = line.len() - line.trim_end_matches('\\').len();
+    backslashes > 0 && !(is_paired && backslashes % 2 == 0)
+}
+
+/// Whether the line comment of `row` goes on in the line below. Looks at its line alone.
+pub(crate) fn is_continued(text: &str, row: &Row, language: Option<&Language>) -> bool {
+    !row.comment.block
+        && continues(text, row.span.clone(), language)
+        && next_line(text, row.span.end).is_some()
+}
+
+/// Where the line comment of `row` goes on.
+pub(crate) fn goes_on(text: &str, row: &Row, language: Option<&Language>) -> Option<Beyond> {
     if row.comment.block {
         return None;
     }
-    let is_continued = |start: usize, end: usize| {
-        let line = text.get(start..end).unwrap_or_default();
-        // A C compiler passes over blanks behind it. A recipe is the shell's.
-        let line = match is_paired {
-            true if line.starts_with('\t') => "",
-            true => line,
-            false => line.trim_end_matches([' ', '\t']),
-        };
-        let backslashes = line.len() - line.trim_end_matches('\\').len();
-        backslashes > 0 && !(is_paired && backslashes % 2 == 0)
-    };
     let (mut start, mut end, mut lines) = (row.span.start, row.span.end, 0);
-    while is_continued(start, end)
+    while continues(text, start..end, language)
         && let Some(next) = next_line(text, end)
     {
         (start, end, lines) = (next, line_end(text, next), lines + 1);
@@ -129,7 +140,7 @@ pub(super) fn continuations(text: &str, syntax: &Syntax, rows: &[Row]) -> Vec<Ro
 fn line_below(text: &str, syntax: &Syntax, head: &Row, last: &Row, start: usize) -> Option<Row> {
     let span = start..line_end(text, start);
     if last.comment.range.end > last.span.end {
-        let plain = row(text, &last.comment, span.clone(), syntax.language())?;
+        let plain = row(text, &last.comment, span.clone(), syntax)?;
         let is_empty = plain.text.is_empty();
         let as_leader = match (head.lead, plain.lead) {
             (Lead::Inner(_), Lead::Inner(_)) => same_leader(text, head, &plain),
@@ -161,7 +172,7 @@ fn line_below(text: &str, syntax: &Syntax, head: &Row, last: &Row, start: usize)
     }
     // A comment of its own with the same leader.
     let open = text.get(head.comment.range.start..head.leader.end)?;
-    let mut first = behind_quotes(text, start, syntax.language());
+    let mut first = behind_quotes(text, start, syntax, head.comment.range.start);
     // A leader that has its column brings its blanks.
     if !open.starts_with([' ', '\t']) {
         first = skip_blanks(text, first);
@@ -191,7 +202,7 @@ fn line_below(text: &str, syntax: &Syntax, head: &Row, last: &Row, start: usize)
     {
         return None;
     }
-    let mut row = row(text, &comment, span, syntax.language())?;
+    let mut row = row(text, &comment, span, syntax)?;
     // Documentation leaders again: they are longer than the delimiter.
     if head.leader.len() > comment.open {
         row.leader.end = row.leader.start + head.leader.len();

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use memchr::{memchr, memchr_iter, memchr2, memrchr2};
 
-use crate::comments::Language;
+use crate::comments::Syntax;
 
 /// Where the line that holds byte `at` begins.
 pub(crate) fn line_start(text: &str, at: usize) -> usize {
@@ -45,17 +45,21 @@ pub(crate) fn behind_mark(text: &str, start: usize) -> usize {
     }
 }
 
-/// The same without the marks of the quotations that the line stands in, where `language` is Markdown (CommonMark 0.31,
-/// section 5.1).
-pub(crate) fn behind_quotes(text: &str, start: usize, language: Option<&Language>) -> usize {
+/// The same without the marks of the quotations (CommonMark 0.31, section 5.1) in which what stands at byte `at` does.
+pub(crate) fn behind_quotes(text: &str, start: usize, syntax: &Syntax, at: usize) -> usize {
     let mut first = behind_mark(text, start);
-    if language.is_some_and(|language| language.name == "markdown") {
-        while let at = skip_blanks(text, first)
-            && text.as_bytes().get(at) == Some(&b'>')
-        {
-            // One blank behind it is part of the mark.
-            first = at + 1 + usize::from(text.as_bytes().get(at + 1) == Some(&b' '));
-        }
+    let marked = |first: usize| {
+        let mark = skip_blanks(text, first);
+        (text.as_bytes().get(mark) == Some(&b'>')).then_some(mark)
+    };
+    // Few lines are to be asked about.
+    let most = marked(first).map_or(0, |_| syntax.quotations(text, at));
+    for _ in 0..most {
+        let Some(mark) = marked(first) else {
+            break;
+        };
+        // One blank behind it is part of the mark.
+        first = mark + 1 + usize::from(text.as_bytes().get(mark + 1) == Some(&b' '));
     }
     first
 }

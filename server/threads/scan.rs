@@ -170,6 +170,8 @@ fn messages(
     let mut comment: Option<Comment> = None;
     // To the end of this line the comment is read: it may be a file, full of markers.
     let mut read = 0;
+    // Where the last run of lines that go on ends (byte and line): each of them goes on to there.
+    let mut run = (0, 0);
     for at in marker::candidates(text, part) {
         let Some(marker) = text.get(at..).and_then(marker::parse) else {
             continue;
@@ -193,7 +195,7 @@ fn messages(
             continue;
         }
         read = line_end(text, at);
-        let Some(row) = marker_row(text, here, at, &marker, syntax.language()) else {
+        let Some(row) = marker_row(text, here, at, &marker, syntax) else {
             none(at, WhyNone::NotFirst);
             continue;
         };
@@ -204,12 +206,21 @@ fn messages(
         let name = marker
             .name
             .and_then(|name| text.get(at + name.start..at + name.end));
-        let beyond = rows.last();
-        let beyond = beyond.and_then(|last| below::goes_on(text, last, syntax.language()));
+        let message = message(text, marker.role, name, line, &rows);
+        let beyond = rows.last().map_or(0, |last| {
+            if !last.comment.block && last.span.end < run.0 {
+                return run.1 - message.last_line;
+            }
+            let found = below::goes_on(text, last, syntax.language());
+            found.map_or(0, |found| {
+                run = (found.end, message.last_line + found.lines);
+                found.lines
+            })
+        });
         messages.push(Loose {
-            message: message(text, marker.role, name, line, &rows),
+            message,
             rows,
-            beyond: beyond.map_or(0, |beyond| beyond.lines),
+            beyond,
         });
     }
     messages
@@ -253,13 +264,13 @@ fn marker_row(
     comment: &Comment,
     at: usize,
     marker: &Marker,
-    language: Option<&Language>,
+    syntax: &Syntax,
 ) -> Option<Row> {
     let span = line_start(text, at)..line_end(text, at);
-    let mut row = row(text, comment, span, language)?;
+    let mut row = row(text, comment, span, syntax)?;
     if row.text.start != at && row.lead == Lead::Open {
         let rest = text.get(row.leader.end..at)?;
-        let mark = documentation(text.get(row.leader.clone())?, rest, language);
+        let mark = documentation(text.get(row.leader.clone())?, rest, syntax.language());
         let blanks = rest.get(mark..)?;
         if mark == 0 || row.comment.open < 1 || !blanks.trim().is_empty() {
             return None;
@@ -301,14 +312,14 @@ pub(super) fn row(
     text: &str,
     comment: &Comment,
     span: Range<usize>,
-    language: Option<&Language>,
+    syntax: &Syntax,
 ) -> Option<Row> {
     let begins_here = comment.range.start >= span.start;
     let ends_here = comment.range.end <= span.end;
     if !begins_here && !comment.block {
         return None;
     }
-    let first = behind_quotes(text, span.start, language);
+    let first = behind_quotes(text, span.start, syntax, comment.range.start);
     let (lead, leader) = if begins_here {
         (
             Lead::Open,
@@ -439,7 +450,7 @@ pub(super) fn comment_text(
 ) -> Option<(Range<usize>, usize)> {
     let comment = syntax.comment_at(text, at)?;
     let span = line_start(text, at)..line_end(text, at);
-    let row = row(text, &comment, span, syntax.language())?;
+    let row = row(text, &comment, span, syntax)?;
     let start = row.text.start;
     Some((row.text, start))
 }
@@ -449,8 +460,8 @@ pub(crate) fn plain_row(
     text: &str,
     comment: &Comment,
     start: usize,
-    language: Option<&Language>,
+    syntax: &Syntax,
 ) -> Option<Row> {
     let span = line_start(text, start)..line_end(text, start);
-    row(text, comment, span, language)
+    row(text, comment, span, syntax)
 }

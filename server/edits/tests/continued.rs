@@ -65,7 +65,7 @@ fn a_backslash_goes_on_with_a_comment_in_some_languages() {
         text: "is it C:\\tmp?",
     };
     let refused = write("a.c", &first, |source| rewrite(source, &id, other));
-    assert_eq!(refused, Err(Refused::Breaks));
+    assert_eq!(refused, Err(Refused::GoesOn));
     // Elsewhere a backslash is a character, and two of them are one where it is not.
     for (path, leader, end) in [
         ("a.rs", "//", "\\"),

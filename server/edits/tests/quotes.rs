@@ -135,3 +135,34 @@ fn elsewhere_the_sign_is_code() {
         "#]],
     );
 }
+
+#[test]
+fn the_end_of_a_tag_and_a_quoted_word_are_no_quotation() {
+    let path = "a.md";
+    let text = "<details\n  open\n> <!-- AUTHOR: why? -->\n<summary>x</summary>\n";
+    let id = threads(path, text)[0].id.clone();
+    let gone = write(path, text, |source| dismiss(source, &id)).unwrap();
+    assert_eq!(
+        apply_edits(text, &gone.edits),
+        "<details\n  open\n>\n<summary>x</summary>\n"
+    );
+    let text = "<!-- AUTHOR: someone wrote\n       > this is bad\n       what now? -->\n";
+    assert_eq!(
+        threads(path, text)[0].messages[0].text,
+        "someone wrote\n> this is bad\nwhat now?"
+    );
+    check(
+        path,
+        "<!--\nAUTHOR: what?\n-->\n",
+        "See:\n> quoted words\nThat is it.",
+        expect![[r#"
+            <!--
+            AUTHOR: what?
+            AGENT: See:
+              > quoted words
+              That is it.
+            AUTHOR:
+            -->
+        "#]],
+    );
+}
