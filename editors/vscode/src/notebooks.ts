@@ -1,17 +1,18 @@
 // Notebooks that are open. The server hears nothing of what is typed in a cell: it reads and writes their files, and what it
 // wrote under a cell that is not saved would be lost when that is.
 
-import { realpath } from "node:fs/promises";
 import * as vscode from "vscode";
 import { difference, plain, rewritten } from "./cells";
+import { real } from "./outside";
 
 /** Milliseconds in which the window surely has what was written into a file. Who types before that saves over it. */
 const TAKEN = 3000;
 
 /** The verbs by which a file is read or written. */
-const WRITES = new Set(
-    ["replyAsAgent", "plan", "askAnother", "consult", "continue", "choose", "replyAll"].concat(["reply", "editMessage", "dismissThread", "clearAndCommit", "processActions", "undoTurn"]),
-);
+const WRITES = new Set([
+    ...["replyAsAgent", "plan", "askAnother", "consult", "continue", "choose", "replyAll"],
+    ...["reply", "editMessage", "dismissThread", "clearAndCommit", "processActions", "undoTurn"],
+]);
 
 /** `postil/write`: what the server would write on the disk. */
 export interface Write {
@@ -31,8 +32,6 @@ const saved = (notebook: vscode.NotebookDocument): Promise<boolean> =>
 
 const isOnDisk = ({ uri, isClosed }: vscode.NotebookDocument): boolean => uri.scheme === "file" && !isClosed;
 
-const real = ({ fsPath }: vscode.Uri): Promise<string> => realpath(fsPath).catch(() => fsPath);
-
 export class Notebooks implements vscode.Disposable {
     /** When each was saved last. */
     private readonly last = new WeakMap<vscode.NotebookDocument, number>();
@@ -47,8 +46,8 @@ export class Notebooks implements vscode.Disposable {
             return all;
         }
         // The server names a file without links.
-        const wanted = await real(vscode.Uri.parse(uri, true));
-        const paths = await Promise.all(all.map(({ uri }) => real(uri)));
+        const wanted = await real(vscode.Uri.parse(uri, true).fsPath);
+        const paths = await Promise.all(all.map(({ uri }) => real(uri.fsPath)));
         return all.filter((_, index) => paths[index] === wanted);
     }
 

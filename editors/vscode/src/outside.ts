@@ -8,12 +8,14 @@ import { isWithin } from "./within";
 
 const OPEN = "Open Folder…";
 
+/** A file without links; one that is nowhere keeps its name. */
+export const real = (place: string): Promise<string> => realpath(place).catch(() => place);
+
 /** Whether no folder of the window has this file, also where one of both is named by a link. */
 export async function isOutside(uri: vscode.Uri): Promise<boolean> {
     if (uri.scheme !== "file" || vscode.workspace.getWorkspaceFolder(uri)) {
         return false;
     }
-    const real = (place: string): Promise<string> => realpath(place).catch(() => place);
     const file = await real(uri.fsPath);
     const folders = (vscode.workspace.workspaceFolders ?? []).filter((folder) => folder.uri.scheme === "file");
     const roots = await Promise.all(folders.map((folder) => real(folder.uri.fsPath)));
