@@ -13,7 +13,7 @@ use super::pattern::{Piece, matches, meets, pieces};
 use crate::config::{Action, Rule};
 
 pub use destroy::destroys;
-use git::{in_git, knows_verb, verb_of_git};
+use git::{gives_settings, in_git, knows_verb, verb_of_git};
 use reader::read;
 
 /// More simple commands than anybody reads.
@@ -65,8 +65,7 @@ impl Simple {
         if !self.words.iter().any(|word| word.contains(PLACE)) && !self.globs.contains(&true) {
             return false;
         }
-        let name = self.words.first().and_then(|word| word.rsplit('/').next());
-        let name = name.unwrap_or_default();
+        let name = self.words.first().map_or("", |word| base(word));
         if !surely && (self.is_glob(0) || name.contains(PLACE)) {
             let wanted = rule.split(' ').next().unwrap_or_default();
             let names = pieces(name).iter().any(|p| matches!(p, Piece::Char(_)));
@@ -80,7 +79,7 @@ impl Simple {
                 found.push(Piece::Char(' '));
             }
             let word = match at {
-                0 => word.rsplit('/').next().unwrap_or_default(),
+                0 => base(word),
                 _ => word,
             };
             if word.contains(PLACE) || self.is_glob(at) && word.contains('{') {
@@ -107,20 +106,20 @@ impl Simple {
 
     /// Some of its words may be texts that are run.
     fn reads_text(&self) -> bool {
-        let program = self.words.first().and_then(|word| word.rsplit('/').next());
+        let program = self.words.first().map(|word| base(word));
         program.is_some_and(|name| READERS.contains(&name) || STARTERS.contains(&name))
     }
 
     /// What stands behind the program, if that is `name`.
     fn of(&self, name: &str) -> Option<&[String]> {
         let (first, rest) = self.words.split_first()?;
-        (first.rsplit('/').next() == Some(name)).then_some(rest)
+        (base(first) == name).then_some(rest)
     }
 
     /// With the program by its name alone.
     fn bare(&self) -> Option<String> {
         let (first, rest) = self.words.split_first()?;
-        let name = first.rsplit('/').next()?;
+        let name = base(first);
         let words: Vec<&str> = std::iter::once(name)
             .chain(rest.iter().map(String::as_str))
             .collect();
@@ -211,10 +210,9 @@ fn one(rules: &[&Rule], simple: &Simple, whole: &str, depth: Depth, otherwise: A
     };
     let unsure = depth.unsure || maybe.len() >= SUSPECTS;
     // Of `find` each word would count, also of what it only looks for.
-    let runs = |word: &String| matches!(word.as_str(), "-exec" | "-execdir" | "-ok" | "-okdir");
     let looks = simple
         .of("find")
-        .is_some_and(|words| !words.iter().any(runs));
+        .is_some_and(|words| !words.iter().any(|word| runs_what_is_found(word)));
     let hides = is_hidden(simple) || !looks && started.iter().any(is_hidden) || adds_hidden(simple);
     let adds = adds_words(simple);
     let is_vague =
@@ -334,16 +332,25 @@ const RUNNERS: &[&str] = &[
 /// Whether `find` or `xargs` runs what it finds or reads.
 fn runs_found(simple: &Simple) -> bool {
     let program = |word: &String| {
-        let name = word.rsplit('/').next().unwrap_or_default();
-        let all = [SHELLS, READERS, STARTERS, RUNNERS].concat();
-        all.contains(&name) || word.contains(PLACE)
+        let name = base(word);
+        let mut all = [SHELLS, READERS, STARTERS, RUNNERS].into_iter();
+        all.any(|names| names.contains(&name)) || word.contains(PLACE)
     };
-    let runs = |word: &String| matches!(word.as_str(), "-exec" | "-execdir" | "-ok" | "-okdir");
     if let Some(words) = simple.of("find") {
         let mut pairs = words.iter().zip(words.iter().skip(1));
-        return pairs.any(|(before, word)| runs(before) && program(word));
+        return pairs.any(|(before, word)| runs_what_is_found(before) && program(word));
     }
     adds_hidden(simple) || added_to(simple).is_some_and(program)
+}
+
+/// Whether `find` runs what stands behind this option.
+fn runs_what_is_found(word: &str) -> bool {
+    matches!(word, "-exec" | "-execdir" | "-ok" | "-okdir")
+}
+
+/// The name of a program, whatever folder it is in.
+fn base(word: &str) -> &str {
+    word.rsplit('/').next().unwrap_or_default()
 }
 
 /// Where `find` and `xargs` put what they found.
@@ -396,7 +403,7 @@ fn adds_hidden(simple: &Simple) -> bool {
         // What it reads, it runs; `xargs` shows it.
         return simple.of("parallel").is_some();
     };
-    let name = word.rsplit('/').next().unwrap_or_default();
+    let name = base(word);
     let place = replaced(simple).unwrap_or(PLACE);
     STARTERS.contains(&name) || word.contains(place) || word.starts_with(":::")
 }
@@ -424,7 +431,7 @@ fn started(simple: &Simple) -> Vec<Simple> {
     let Some((program, rest)) = simple.words.split_first() else {
         return found;
     };
-    let program = program.rsplit('/').next().unwrap_or_default();
+    let program = base(program);
     if STARTERS.contains(&program) {
         let mut simple = simple.clone();
         if let Some(name) = replaced(&simple).map(str::to_owned) {
@@ -473,10 +480,7 @@ fn is_hidden(simple: &Simple) -> bool {
     if words.get(at).is_some_and(|verb| !knows_verb(verb)) {
         return true;
     }
-    let own = words.iter().take(at);
-    let elsewhere = ["include", "--config-env", "--exec-path="];
-    own.map(|word| word.to_lowercase())
-        .any(|word| elsewhere.iter().any(|start| word.starts_with(start)))
+    words.iter().take(at).any(|word| gives_settings(word))
 }
 
 /// A shell that is given a file to run, or its input: what that does is not in the command.
@@ -484,7 +488,7 @@ fn runs_script(simple: &Simple) -> bool {
     let Some((program, rest)) = simple.words.split_first() else {
         return false;
     };
-    let program = program.rsplit('/').next().unwrap_or_default();
+    let program = base(program);
     if matches!(program, "command" | "builtin") {
         let run = rest.iter().find(|word| !word.starts_with('-'));
         return run.is_some_and(|run| run == "." || run == "source");

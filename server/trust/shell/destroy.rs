@@ -5,9 +5,9 @@ use std::collections::{BTreeMap, HashMap};
 use std::path::{Component, Path, PathBuf};
 
 use super::super::pattern::{Piece, braces, matches, pieces};
-use super::git::{knows_verb, verb_of_git};
+use super::git::{gives_settings, is_alias, knows_verb, verb_of_git};
 use super::reader::read;
-use super::{LONGEST, SUSPECTS, Simple, WORDS, started, suspects};
+use super::{LONGEST, SUSPECTS, Simple, WORDS, base, started, suspects};
 use crate::{os, vcs};
 
 const TOO_LONG: &str = "Nobody can tell what it destroys: it is too long.";
@@ -199,7 +199,7 @@ impl Place<'_> {
 
     fn one(&self, simple: &Simple, sure: bool, depth: usize) -> Option<&'static str> {
         let (program, rest) = simple.words.split_first()?;
-        let program = program.rsplit('/').next()?;
+        let program = base(program);
         let short = |c: char| has_short(rest, c);
         let has = |word: &str| rest.iter().any(|w| w == word);
         let begins = |start: &str| rest.iter().any(|w| w.starts_with(start));
@@ -244,16 +244,8 @@ impl Place<'_> {
         let verb = words.get(at)?.as_str();
         let rest = words.get(at + 1..).unwrap_or_default();
         if !knows_verb(verb) {
-            let others = [
-                "--git-dir",
-                "--config-env",
-                "--exec-path=",
-                "include",
-                "alias.",
-            ];
             let is_other = |word: &String| {
-                let word = word.to_lowercase();
-                others.iter().any(|start| word.starts_with(start))
+                word.starts_with("--git-dir") || is_alias(word) || gives_settings(word)
             };
             let elsewhere = self.moves || self.sets || own.iter().any(is_other);
             let by_name = simple.is_glob(at + 1) || verb.contains(['$', '`']);

@@ -1,7 +1,7 @@
 //! Commands of git: their verbs, and what they start.
 
-use super::Simple;
 use super::reader::read;
+use super::{Simple, base};
 
 /// Git's own options whose value is a word of its own.
 const GIT_VALUES: &[&str] = &[
@@ -196,6 +196,13 @@ const GIT_VERBS: &[&str] = &[
     "write-tree",
 ];
 
+/// Whether one of git's own options has it read settings that stand elsewhere.
+pub(super) fn gives_settings(word: &str) -> bool {
+    let word = word.to_lowercase();
+    let elsewhere = ["include", "--config-env", "--exec-path="];
+    elsewhere.iter().any(|start| word.starts_with(start))
+}
+
 pub(super) fn knows_verb(verb: &str) -> bool {
     GIT_VERBS.contains(&verb)
 }
@@ -204,7 +211,7 @@ pub(super) fn knows_verb(verb: &str) -> bool {
 pub(super) fn in_git(simple: &Simple, found: &mut Vec<Simple>) {
     // `git-push` is a `git push`, and its folder is no secret.
     let program = simple.words.first().filter(|_| !simple.is_long());
-    let program = program.and_then(|word| word.rsplit('/').next());
+    let program = program.map(|word| base(word));
     if let Some(verb) = program.and_then(|name| name.strip_prefix("git-")) {
         let mut whole = simple.tail(1);
         whole
@@ -251,7 +258,7 @@ pub(super) fn in_git(simple: &Simple, found: &mut Vec<Simple>) {
     }
 }
 
-fn is_alias(word: &str) -> bool {
+pub(super) fn is_alias(word: &str) -> bool {
     let start = word.get(..6);
     start.is_some_and(|start| start.eq_ignore_ascii_case("alias."))
 }
