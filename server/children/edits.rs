@@ -10,6 +10,7 @@ use super::positions::{self, Texts};
 use super::uri;
 use crate::files::{Buffer, Buffers};
 use crate::text::{Document, Edit, Encoding};
+use crate::threads::lines::behind_mark;
 
 /// Of the byte order.
 const MARK: char = '\u{feff}';
@@ -99,11 +100,7 @@ pub fn from_workspace_edit(
         }
         let text = document.text();
         // A byte order mark stays the first: what is put before the first character goes behind it.
-        let first = if text.starts_with(MARK) {
-            MARK.len_utf8()
-        } else {
-            0
-        };
+        let first = behind_mark(text, 0);
         let mut list = Vec::with_capacity(edits.len());
         for edit in edits {
             let range = edit

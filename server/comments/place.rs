@@ -180,9 +180,7 @@ impl Syntax {
         if let Some(inner) = self.in_part(text, at, Self::is_in_backquotes) {
             return inner;
         }
-        let here = self.whole(text).filter(|_| self.row().name == "bash");
-        let here = here.and_then(|tree| tree::node_at(tree, at));
-        std::iter::successors(here, Node::parent).any(|node| {
+        self.around_in("bash", text, at).any(|node| {
             let start = node.start_byte();
             node.kind() == "command_substitution"
                 && start < at
@@ -198,10 +196,15 @@ impl Syntax {
 
     /// In how many quotations of Markdown byte `at` stands.
     pub(crate) fn quotations(&self, text: &str, at: usize) -> usize {
-        let here = self.whole(text).filter(|_| self.row().name == "markdown");
-        let here = here.and_then(|tree| tree::node_at(tree, at));
-        let around = std::iter::successors(here, Node::parent);
+        let around = self.around_in("markdown", text, at);
         around.filter(|node| node.kind() == "block_quote").count()
+    }
+
+    /// The same of the tree of the whole text, where that is of this language.
+    fn around_in(&self, name: &str, text: &str, at: usize) -> impl Iterator<Item = Node<'_>> {
+        let here = self.whole(text).filter(|_| self.row().name == name);
+        let here = here.and_then(|tree| tree::node_at(tree, at));
+        std::iter::successors(here, Node::parent)
     }
 
     /// The nodes that byte `at` stands in, the smallest first.

@@ -79,11 +79,15 @@ fn line_starts(lines: &[&str]) -> Vec<usize> {
     starts
 }
 
+/// Whether the last line has no end.
+fn is_open(text: &str) -> bool {
+    !text.is_empty() && !text.ends_with(['\n', '\r'])
+}
+
 /// The line end that an editor has given the last line of `after` since, which had none.
 fn end_since<'a>(after: &str, now: &'a str) -> Option<&'a str> {
-    let (lines, now_lines) = (lines(after), lines(now));
-    let (last, now_last) = (*lines.last()?, *now_lines.last()?);
-    let is_given = end_of(last).is_empty() && last != now_last;
+    let last = |text| lines(text).last().copied();
+    let is_given = is_open(after) && !now.is_empty() && last(after) != last(now);
     is_given.then(|| line_end_near(now, 0))
 }
 
@@ -98,11 +102,7 @@ pub fn take_back(before: &str, after: &str, now: &str) -> (Vec<Edit>, Vec<usize>
     }
     if let Some(end) = end_since(&after, now) {
         for text in [&mut before, &mut after] {
-            if !text.is_empty()
-                && lines(text)
-                    .last()
-                    .is_some_and(|line| end_of(line).is_empty())
-            {
+            if is_open(text) {
                 text.to_mut().push_str(end);
             }
         }
