@@ -79,14 +79,7 @@ impl Bench {
             Step::calls(vec![call]).held(),
             Step::text("It is as it is."),
         ]);
-        let mut env = model.env();
-        let named = "anthropic/claude-sonnet-4-5".to_owned();
-        env.push((String::from("POSTIL_MODEL"), named));
-        let env = env.iter();
-        let env: Vec<(&str, &OsStr)> = env
-            .map(|(name, value)| (name.as_str(), OsStr::new(value)))
-            .collect();
-        let terminal = opened(&workspace, init, &env);
+        let terminal = opened(&workspace, init, &model.in_terminal());
         terminal.text(&format!("# AUTHOR: {question}"));
         terminal.key("Enter");
         terminal.wait("the mark", |s| s.contains("Flymake[0 0 1]"));

@@ -109,12 +109,7 @@ fn what_a_question_asks_stands_beside_its_choices_in_kakoune() {
         Step::calls(vec![call("b", "bash", run)]),
         Step::text("It did not run."),
     ]);
-    let more = [
-        ("ANTHROPIC_BASE_URL", OsStr::new(model.url())),
-        ("ANTHROPIC_API_KEY", OsStr::new("dummy")),
-        ("POSTIL_MODEL", OsStr::new("anthropic/claude-sonnet-4-5")),
-    ];
-    let terminal = opened_with(&workspace, "notes.sql", &more);
+    let terminal = opened_with(&workspace, "notes.sql", &model.in_terminal());
     // The size of a terminal that nobody made larger.
     terminal.resize(80, 24);
     terminal.wait("the thread", |s| s.contains("awaiting agent"));
@@ -344,12 +339,7 @@ fn attack_11_what_an_agent_asks_is_no_command_for_kakoune() {
         Step::calls(vec![call("a", "ask_user", input)]),
         Step::text("Taken."),
     ]);
-    let more = [
-        ("ANTHROPIC_BASE_URL", OsStr::new(model.url())),
-        ("ANTHROPIC_API_KEY", OsStr::new("dummy")),
-        ("POSTIL_MODEL", OsStr::new("anthropic/claude-sonnet-4-5")),
-    ];
-    let terminal = opened_with(&workspace, "notes.sql", &more);
+    let terminal = opened_with(&workspace, "notes.sql", &model.in_terminal());
     terminal.wait("the file", |s| s.contains("select 1;"));
     terminal.text("O-- AUTHOR: ask me");
     terminal.key("Escape");

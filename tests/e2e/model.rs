@@ -18,6 +18,7 @@ mod unread; // settings that cannot be read choose nobody
 mod wires; // the answer in the other wire formats
 
 use std::collections::VecDeque;
+use std::ffi::OsStr;
 use std::io::{Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
@@ -287,6 +288,15 @@ impl Model {
         vec![
             pair("ANTHROPIC_BASE_URL", self.url()),
             pair("ANTHROPIC_API_KEY", KEY),
+        ]
+    }
+
+    /// The same for a program in a terminal, whose postil asks this model.
+    pub fn in_terminal(&self) -> [(&'static str, &OsStr); 3] {
+        [
+            ("ANTHROPIC_BASE_URL", OsStr::new(self.url())),
+            ("ANTHROPIC_API_KEY", OsStr::new(KEY)),
+            ("POSTIL_MODEL", OsStr::new("anthropic/claude-sonnet-4-5")),
         ]
     }
 

@@ -1,7 +1,6 @@
 //! Vim with vim-lsp and with coc.nvim, in a terminal (tmux), by the settings that docs/editors/vim.md gives. No registry
 //! has them as they run: `POSTIL_VIM_LSP` is the folder of the one, `POSTIL_COC` that of the other, built.
 
-use std::ffi::OsStr;
 use std::path::PathBuf;
 
 use serde_json::json;
@@ -185,20 +184,13 @@ fn an_edit_in_insert_mode_and_one_in_a_buffer_without_a_window_are_known_in_vim_
         Step::calls(vec![call("p", "patch_apply", json!({"patch": patch}))]).held(),
         Step::text("Both are 2."),
     ]);
-    let mut env = model.env();
-    let named = "anthropic/claude-sonnet-4-5".to_owned();
-    env.push((String::from("POSTIL_MODEL"), named));
-    let env = env.iter();
-    let env: Vec<(&str, &OsStr)> = env
-        .map(|(name, value)| (name.as_str(), OsStr::new(value)))
-        .collect();
     let vimrc = format!(
         "set nocompatible hidden encoding=utf-8 rtp^={plugin}\n{}",
         block("vim-lsp", "vim")
     );
     let vimrc = workspace.write("../vimrc", vimrc);
     let run = format!("vim -u {} a.py b.py", vimrc.display());
-    let terminal = Terminal::open(&workspace, &env, &run);
+    let terminal = Terminal::open(&workspace, &model.in_terminal(), &run);
     let typed = |keys: &str| {
         terminal.text(keys);
         terminal.key("Enter");

@@ -24,6 +24,15 @@ pub(super) fn disk(path: &str, content: &str) -> Value {
     json!({"disk": {"path": path, "content": content}})
 }
 
+/// The author adds a line to a file that was not open, and saves it.
+pub(super) fn add_and_close(editor: &mut Editor, file: &str) {
+    editor.open(file);
+    let end = editor.text(file).len();
+    editor.splice(file, end..end, "fn mine() {}\n");
+    editor.save(file);
+    editor.close(file);
+}
+
 /// Takes back the newest run.
 pub(super) fn undo(workspace: &Workspace) -> String {
     let (_, runs, _) = cli(workspace, &["workflow", "list", "--json"]);
@@ -235,12 +244,8 @@ fn what_the_author_saves_in_a_file_that_the_agent_changes_is_not_the_agents() {
     workspace.write("src/other.rs", "fn other() { 1 }\n");
     workspace.write("src/once.rs", "fn once() { 1 }\n");
     let mut editor = at_the_gate(&workspace);
-    for (file, name) in [("src/other.rs", "mine"), ("src/once.rs", "mine")] {
-        editor.open(file);
-        let end = editor.text(file).len();
-        editor.splice(file, end..end, &format!("fn {name}() {{}}\n"));
-        editor.save(file);
-        editor.close(file);
+    for file in ["src/other.rs", "src/once.rs"] {
+        add_and_close(&mut editor, file);
     }
     // Served in order: when this is answered the save is known.
     assert!(!editor.code_actions(FILE, 0).is_empty());

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::beside::{at_the_gate, disk, gate, undo};
+use super::beside::{add_and_close, at_the_gate, disk, gate, undo};
 use super::{FILE, reply, rounds, workspace};
 use crate::harness::Workspace;
 
@@ -94,11 +94,7 @@ fn what_the_author_writes_meanwhile_is_what_stood_there_before() {
     let mut editor = at_the_gate(&workspace);
     workspace.write("src/other.rs", saved);
     for file in ["src/saved.rs", "src/lost.rs"] {
-        editor.open(file);
-        let end = editor.text(file).len();
-        editor.splice(file, end..end, "fn mine() {}\n");
-        editor.save(file);
-        editor.close(file);
+        add_and_close(&mut editor, file);
     }
     // Served in order: when this is answered the saves are known.
     assert!(!editor.code_actions(FILE, 0).is_empty());

@@ -1,7 +1,5 @@
 //! A turn that stops half-way, by a cap or with a question of the agent's, goes on from the menu.
 
-use std::ffi::OsStr;
-
 use postil::store::location;
 use serde_json::json;
 
@@ -27,12 +25,7 @@ pub(super) fn started_in(
     script: Vec<Step>,
 ) -> (Workspace, Model, Terminal) {
     let model = Model::start(script);
-    let more = [
-        ("ANTHROPIC_BASE_URL", OsStr::new(model.url())),
-        ("ANTHROPIC_API_KEY", OsStr::new("dummy")),
-        ("POSTIL_MODEL", OsStr::new("anthropic/claude-sonnet-4-5")),
-    ];
-    let terminal = start_with(&workspace, program, "notes.py:4", &more);
+    let terminal = start_with(&workspace, program, "notes.py:4", &model.in_terminal());
     // What is typed before the server is there comes with the file, and is asked about.
     let socket = location(&workspace.data(), workspace.root()).with_file_name("editor");
     terminal.wait("the server", |_| {
